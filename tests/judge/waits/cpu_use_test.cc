@@ -55,11 +55,11 @@ const std::vector<Case> kCases{
 };
 
 TEST(CpuUses, AreOfThePodThatLostMost) {
+  const CpuSet shared{0, 1}, apart{2};
   for (const Case& each : kCases) {
-    const CpuUses uses =
-        cpu_uses(kWindow, each.losers, each.runners, [&](CgroupId runner, CgroupId loser) {
-          return !each.c_is_apart || (runner != kC && loser != kC);
-        });
+    const CpuUses uses = cpu_uses(kWindow, each.losers, each.runners, [&](CgroupId pod) {
+      return each.c_is_apart && pod == kC ? &apart : &shared;
+    });
     EXPECT_EQ(uses.values, each.expected) << each.name;
     std::vector<std::uint64_t> pods;
     for (const CpuRunner& runner : each.runners)
@@ -69,8 +69,8 @@ TEST(CpuUses, AreOfThePodThatLostMost) {
 }
 
 TEST(CpuUses, AWindowWithoutLengthSaysNothing) {
-  EXPECT_TRUE(cpu_uses({}, {}, std::vector<CpuRunner>{{kA, 1}}, [](CgroupId, CgroupId) {
-                return true;
+  EXPECT_TRUE(cpu_uses({}, {}, std::vector<CpuRunner>{{kA, 1}}, [](CgroupId) -> const CpuSet* {
+                return nullptr;
               }).ids.empty());
 }
 

@@ -186,13 +186,14 @@ TEST(CpuWaits, AreSplitByCause) {
     std::vector<Runner> others = c.others;
     for (Runner& each : others)
       each.ran *= kWindow / 100;
+    CpuWindows windows(c.of_node);
     const WaitingGroup group{.window = kWindow,
                              .waited = c.waited / 100 * kWindow,
                              .quota = c.quota / 100 * kWindow,
                              .parent_quota = c.parent_quota / 100 * kWindow,
-                             .cpus = c.cpus ? &*c.cpus : nullptr,
+                             .cpus = c.cpus ? &windows.of(*c.cpus) : nullptr,
                              .share = c.share};
-    const WindowWaits waits = attribute(group, c.of_node, RunnersByShare(others, 0));
+    const WindowWaits waits = attribute(group, RunnersByShare(others, 0));
     EXPECT_EQ(percent(waits), c.expected) << c.what;
     // Nothing is lost and nothing is added.
     EXPECT_NEAR(std::accumulate(waits.begin(), waits.end(), 0.0), group.waited, 1) << c.what;
@@ -202,9 +203,10 @@ TEST(CpuWaits, AreSplitByCause) {
 TEST(CpuWaits, AnOfflineCpuIsNeitherIdleNorBusy) {
   auto cpus = node({{0, 0}, {0, 0}});
   cpus.insert(cpus.begin() + 1, std::nullopt);
-  const CpuSet own{0, 1};
-  const WaitingGroup group{.window = kWindow, .waited = kWindow, .cpus = &own, .share = 0.5};
-  EXPECT_EQ(percent(attribute(group, cpus, RunnersByShare({}, 0))), (Percent{{"node", 100}}));
+  CpuWindows windows(cpus);
+  const WaitingGroup group{
+      .window = kWindow, .waited = kWindow, .cpus = &windows.of({0, 1}), .share = 0.5};
+  EXPECT_EQ(percent(attribute(group, RunnersByShare({}, 0))), (Percent{{"node", 100}}));
 }
 
 TEST(CpuWaits, WhatTheKernelRanHasNoWeight) {

@@ -3,6 +3,7 @@
 // pod lost to the node's shortage because of it.
 #pragma once
 
+#include <headroom/cpuset.h>
 #include <headroom/units.h>
 #include <headroom/waits.h>
 
@@ -29,10 +30,11 @@ struct CpuUses {
   std::vector<CpuUse> values;  // of ids[i]
 };
 
-// `may_hold(runner, loser)` is false for a pair that has no CPU in common. A pod held up the loser
-// that lost most, other than itself, in proportion to its part of what ran on that one's CPUs. The
-// loser's own time is part of that: without the pod it would still compete with itself.
+// A pod held up the loser that lost most, other than itself, of those that it has a CPU in common
+// with, in proportion to its part of what ran on that one's CPUs. The loser's own time is part of
+// that: without the pod it would still compete with itself. `cpus_of`: the CPUs that a pod may use,
+// null: unknown; it is called only if a pod lost time.
 CpuUses cpu_uses(Duration window, std::vector<CpuLoser> losers, std::span<const CpuRunner> runners,
-                 const std::function<bool(CgroupId runner, CgroupId loser)>& may_hold);
+                 const std::function<const CpuSet*(CgroupId)>& cpus_of);
 
 }  // namespace headroom

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <unordered_set>
 #include <utility>
 
 namespace headroom {
@@ -48,7 +47,8 @@ std::vector<std::optional<CpuWindow>> cpu_windows(std::span<const std::optional<
 struct CpuWaitAccounts::Row {
   CgroupId id;
   std::size_t parent = kNone;  // its row; kNone: the root
-  std::size_t pod = kNone;     // the row of the pod's cgroup that it is in, or is
+  std::size_t pod = kNone;     // in Window::pods: the one that it is in, or is
+  bool is_pod = false;         // the pod's own cgroup
   bool has_children = false;
   Totals* totals = nullptr;
   Nanoseconds waited = 0, ran = 0;
@@ -63,7 +63,8 @@ struct CpuWaitAccounts::Window {
   Duration period{};
   Nanoseconds length = 0;
   std::vector<Row> rows;
-  std::vector<std::optional<CpuWindow>> cpus;
+  std::vector<std::size_t> pods;  // their rows
+  CpuWindows cpus;
   Nanoseconds busy = 0;  // in which no CPU of the node was idle
 };
 
@@ -119,9 +120,8 @@ RunnersByShare runners_of(const std::vector<Row>& rows,
     if (cpu) kernel += cpu->tasks;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    const bool is_pod = row.pod == i;
     const bool is_outside = row.pod == kNone && !row.has_children && row.parent != kNone;
-    if ((!is_pod && !is_outside) || row.ran <= 0) continue;
+    if ((!row.is_pod && !is_outside) || row.ran <= 0) continue;
     kernel -= row.ran;
     runners.push_back({.group = i, .ran = row.ran, .share = row.share.value_or(0)});
   }
@@ -129,19 +129,23 @@ RunnersByShare runners_of(const std::vector<Row>& rows,
 }
 
 // Appends the row, with what it has from the cgroups above it.
-template <class Row>
-void add_to_tree(Row row, std::size_t parent, bool is_pod, std::vector<Row>& rows) {
+template <class Window, class Row>
+void add_to_tree(Row row, std::size_t parent, bool is_pod, Window& window) {
   row.parent = parent;
   if (parent != kNone) {
-    Row& above = rows[parent];
+    Row& above = window.rows[parent];
     above.has_children = true;
     row.pod = above.pod;
     const bool begins_pod = is_pod && row.pod == kNone;
     row.parent_quota = above.parent_quota + (begins_pod ? above.quota : 0);
     if (!begins_pod) row.quota += above.quota;
   }
-  if (is_pod && row.pod == kNone) row.pod = rows.size();
-  rows.push_back(std::move(row));
+  row.is_pod = is_pod && row.pod == kNone;
+  if (row.is_pod) {
+    row.pod = window.pods.size();
+    window.pods.push_back(window.rows.size());
+  }
+  window.rows.push_back(std::move(row));
 }
 
 // Ended waits for quota, of each cgroup that had some.
@@ -190,39 +194,45 @@ CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& 
   return row;
 }
 
-std::vector<CpuWaitAccounts::Row> CpuWaitAccounts::read_rows(const CpuWaitSample& sample,
-                                                             Nanoseconds length) {
-  const QueueWaits queue_waits(sample.queue_waits);
-  std::unordered_set<std::uint64_t> pods;
-  for (const PodReading& pod : sample.pods)
-    pods.insert(pod.cgroup.value);
-  std::unordered_map<std::uint64_t, std::size_t> row_of;
-  row_of.reserve(sample.records.size());
-  std::unordered_map<std::uint64_t, Totals> totals;
-  totals.reserve(sample.records.size());
-  std::vector<Row> rows;
-  rows.reserve(sample.records.size());
+// Sweeps list the cgroups in the same order, until one is made or removed.
+CpuWaitAccounts::Totals CpuWaitAccounts::last_totals_of(std::uint64_t cgroup,
+                                                        std::size_t row) const {
+  if (row < last_ids_.size() && last_ids_[row] == cgroup) return last_totals_[row];
+  if (const auto earlier = last_rows_.find(cgroup)) return last_totals_[*earlier];
   // A cgroup that was not there at the last window began with zeros.
-  const Totals at_birth =
-      last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0, .throttled_periods = 0} : Totals{};
-  for (const hr_record& record : sample.records) {
-    const auto earlier = last_totals_.find(record.id);
-    Totals& now = totals[record.id];
+  return last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0, .throttled_periods = 0} : Totals{};
+}
+
+void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Window& window) {
+  const QueueWaits queue_waits(sample.queue_waits);
+  IdTable pods(sample.pods.size());
+  for (std::size_t i = 0; i < sample.pods.size(); ++i)
+    pods.put(sample.pods[i].cgroup.value, i);
+  const std::size_t count = sample.records.size();
+  IdTable rows(count);
+  std::vector<std::uint64_t> ids;
+  ids.reserve(count);
+  std::vector<Totals> totals(count);
+  window.rows.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const hr_record& record = sample.records[i];
+    Totals& now = totals[i];
     now.waited = known(record, HR_PSI, record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
     now.ran = known(record, HR_CPU, record.cpu_usage_ns);
     now.throttled = known(record, HR_THROTTLE, record.throttled_ns);
     now.throttled_periods = record.valid & HR_THROTTLE ? record.nr_throttled : HR_UNKNOWN;
     now.queue_waits = queue_waits.of(record.id);
-    Row row = next_row(record, now, earlier == last_totals_.end() ? at_birth : earlier->second,
-                       sample.queue_waits.has_value(), length);
+    Row row = next_row(record, now, last_totals_of(record.id, i), sample.queue_waits.has_value(),
+                       window.length);
     row.totals = &now;
-    const auto parent = row_of.find(record.parent_id);
-    add_to_tree(std::move(row), parent == row_of.end() ? kNone : parent->second,
-                pods.contains(record.id), rows);
-    row_of.emplace(record.id, rows.size() - 1);
+    add_to_tree(std::move(row), rows.find(record.parent_id).value_or(kNone),
+                pods.find(record.id).has_value(), window);
+    rows.put(record.id, i);
+    ids.push_back(record.id);
   }
-  last_totals_ = std::move(totals);  // its nodes keep their addresses
-  return rows;
+  last_ids_ = std::move(ids);
+  last_rows_ = std::move(rows);
+  last_totals_ = std::move(totals);  // they keep their addresses
 }
 
 // What the waits of the next window may belong to, because cpu.pressure is late.
@@ -239,27 +249,26 @@ void CpuWaitAccounts::carry_over(const WaitingGroup& group, const WindowWaits& w
       left(busy + group.busy_before, group.waited - at_quota - of(CpuWaitCause::kPlacement));
 }
 
-CpuWaitAccounts::PodWindows CpuWaitAccounts::split(const Window& window,
-                                                   const RunnersByShare& runners,
-                                                   const CpusOf& cpus_of) const {
-  PodWindows pods;
+CpuWaitAccounts::PodWindows CpuWaitAccounts::split(Window& window, const RunnersByShare& runners,
+                                                   const CpusOf& cpus_of) {
+  PodWindows pods(window.pods.size());
   for (const Row& row : window.rows) {
     if (row.pod == kNone || row.has_children) continue;
     Totals& totals = *row.totals;
-    const bool waited = row.waited > 0;
+    const CpuSet* cpus = row.waited > 0 ? cpus_of(row.id) : nullptr;
     const WaitingGroup group{.window = window.length,
                              .waited = row.waited,
                              .quota = row.quota + totals.quota_left,
                              .parent_quota = row.parent_quota + totals.parent_quota_left,
                              .busy_before = totals.busy_left,
-                             .cpus = waited ? cpus_of(row.id) : nullptr,
+                             .cpus = cpus ? &window.cpus.of(*cpus) : nullptr,
                              .share = row.share};
-    if (!waited) {
+    if (row.waited <= 0) {
       carry_over(group, {}, window.busy, totals);
       continue;
     }
-    const WindowWaits waits = attribute(group, window.cpus, runners);
-    carry_over(group, waits, busy_time(group, window.cpus), totals);
+    const WindowWaits waits = attribute(group, runners);
+    carry_over(group, waits, busy_time(group), totals);
     PodWindow& pod = pods[row.pod];
     pod.waited += row.waited;
     for (std::size_t i = 0; i < kCpuWaitCauses; ++i)
@@ -269,30 +278,30 @@ CpuWaitAccounts::PodWindows CpuWaitAccounts::split(const Window& window,
 }
 
 void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
-  std::unordered_map<std::uint64_t, CpuWaits> before;
+  IdTable known(pod_ids_.size());
   for (std::size_t i = 0; i < pod_ids_.size(); ++i)
-    before.emplace(pod_ids_[i], waits_[i]);
+    known.put(pod_ids_[i], i);
   pod_ids_.clear();
-  waits_.clear();
+  const std::vector<CpuWaits> before = std::exchange(waits_, {});
+  waits_.reserve(pods.size());
   Nanoseconds longest = 0;
-  bool any_pod = false;
-  for (std::size_t i = 0; i < window.rows.size(); ++i) {
-    const Row& row = window.rows[i];
-    if (row.pod != i) continue;
-    any_pod = true;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const Row& row = window.rows[window.pods[i]];
     if (row.totals->waited == HR_UNKNOWN) continue;
     PodWindow& pod = pods[i];
     scale(row.waited, pod);
-    CpuWaits& total = waits_.emplace_back(before[row.id.value]);
+    const auto earlier = known.find(row.id.value);
+    CpuWaits& total = waits_.emplace_back(earlier ? before[*earlier] : CpuWaits{});
     pod_ids_.push_back(row.id.value);
     for (std::size_t cause = 0; cause < kCpuWaitCauses; ++cause)
       total.ns[cause] += static_cast<std::uint64_t>(std::llround(pod.waits[cause]));
     longest = std::max(longest, pod.of(CpuWaitCause::kNode) + pod.of(CpuWaitCause::kInterrupts));
   }
   contention_.reset();
-  const bool any_cpu = std::any_of(window.cpus.begin(), window.cpus.end(),
-                                   [](const auto& cpu) { return cpu.has_value(); });
-  if (any_cpu && (!pod_ids_.empty() || !any_pod))
+  const auto cpus = window.cpus.each();
+  const bool any_cpu =
+      std::any_of(cpus.begin(), cpus.end(), [](const auto& cpu) { return cpu.has_value(); });
+  if (any_cpu && (!pod_ids_.empty() || pods.empty()))
     contention_ = std::min(1.0, longest / window.length);
 }
 
@@ -311,40 +320,40 @@ bool may_hold(CgroupId holder, CgroupId waiter, const CpuWaitAccounts::CpusOf& c
 void CpuWaitAccounts::add_pairs(const Window& window, const PodWindows& pods,
                                 const RunnersByShare& runners, const CpusOf& cpus_of) {
   std::vector<WaitPairs::Waiter> waiters;
-  for (const auto& [row, pod] : pods)
-    waiters.push_back({.pod = window.rows[row].id,
-                       .waited = pod.of(CpuWaitCause::kNode) + pod.of(CpuWaitCause::kWeight) +
-                                 pod.of(CpuWaitCause::kCpuset)});
+  for (std::size_t i = 0; i < pods.size(); ++i)
+    waiters.push_back({.pod = window.rows[window.pods[i]].id,
+                       .waited = pods[i].of(CpuWaitCause::kNode) +
+                                 pods[i].of(CpuWaitCause::kWeight) +
+                                 pods[i].of(CpuWaitCause::kCpuset)});
   std::vector<WaitPairs::Holder> holders;
   Nanoseconds outside = runners.ran();
   for (const Runner& runner : runners.runners()) {
-    if (window.rows[runner.group].pod != runner.group) continue;
+    if (!window.rows[runner.group].is_pod) continue;
     holders.push_back({.pod = window.rows[runner.group].id, .held = runner.ran});
     outside -= runner.ran;
   }
   holders.push_back({.pod = {}, .held = outside});
   pairs_.add(window.period, waiters, holders,
              [&](CgroupId holder, CgroupId waiter) { return may_hold(holder, waiter, cpus_of); });
-  pairs_.drop_gone([&](CgroupId pod) { return last_totals_.contains(pod.value); });
+  pairs_.drop_gone([&](CgroupId pod) { return last_rows_.find(pod.value).has_value(); });
 }
 
 void CpuWaitAccounts::set_uses(const Window& window, const PodWindows& pods,
                                const RunnersByShare& runners, const CpusOf& cpus_of) {
   std::vector<CpuLoser> losers;
-  for (const auto& [row, pod] : pods)
-    losers.push_back({.pod = window.rows[row].id, .lost = pod.of(CpuWaitCause::kNode)});
+  for (std::size_t i = 0; i < pods.size(); ++i)
+    losers.push_back(
+        {.pod = window.rows[window.pods[i]].id, .lost = pods[i].of(CpuWaitCause::kNode)});
   std::vector<CpuRunner> all;
   double outside = runners.ran();
-  for (std::size_t i = 0; i < window.rows.size(); ++i) {
+  for (const std::size_t i : window.pods) {
     const Row& row = window.rows[i];
-    if (row.pod != i || row.totals->ran == HR_UNKNOWN) continue;
+    if (row.totals->ran == HR_UNKNOWN) continue;
     all.push_back({.pod = row.id, .ran = row.ran});
     outside -= row.ran;
   }
   all.push_back({.pod = {}, .ran = std::max(outside, 0.0)});
-  uses_ = cpu_uses(window.period, std::move(losers), all, [&](CgroupId runner, CgroupId loser) {
-    return may_hold(runner, loser, cpus_of);
-  });
+  uses_ = cpu_uses(window.period, std::move(losers), all, cpus_of);
 }
 
 void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of) {
@@ -352,17 +361,17 @@ void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of)
   Window window;
   window.period = last_ ? sample.at - *last_ : Duration::zero();
   window.length = static_cast<Nanoseconds>(window.period.count());
-  window.rows = read_rows(sample, window.length);
-  window.cpus = cpu_windows(last_cpus_, sample.cpus);
+  read_rows(sample, window);
+  window.cpus = CpuWindows(cpu_windows(last_cpus_, sample.cpus));
   last_cpus_.assign(sample.cpus.begin(), sample.cpus.end());
   const bool is_first = !std::exchange(last_, sample.at);
   if (is_first) return;
   Nanoseconds most_idle = 0;
-  for (const auto& cpu : window.cpus)
+  for (const auto& cpu : window.cpus.each())
     if (cpu) most_idle = std::max(most_idle, cpu->idle);
   window.busy = std::max(window.length - most_idle, 0.0);
   set_shares(window.rows, window.length);
-  const RunnersByShare runners = runners_of(window.rows, window.cpus);
+  const RunnersByShare runners = runners_of(window.rows, window.cpus.each());
   PodWindows pods = split(window, runners, cpus_of);
   add_waits(window, pods);
   add_pairs(window, pods, runners, cpus_of);

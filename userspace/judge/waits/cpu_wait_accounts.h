@@ -7,6 +7,7 @@
 #include "judge/waits/cpu_waits.h"
 #include "judge/waits/wait_pairs.h"
 
+#include <headroom/id_table.h>
 #include <headroom/snapshot.h>
 #include <headroom/waits.h>
 
@@ -16,7 +17,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace headroom {
@@ -71,15 +71,15 @@ class CpuWaitAccounts {
   struct Window;
   struct Row;
   struct PodWindow;
-  using PodWindows = std::unordered_map<std::size_t, PodWindow>;  // by the row of the pod's cgroup
+  using PodWindows = std::vector<PodWindow>;  // as Window::pods
 
-  std::vector<Row> read_rows(const CpuWaitSample& sample, Nanoseconds length);
+  Totals last_totals_of(std::uint64_t cgroup, std::size_t row) const;
+  void read_rows(const CpuWaitSample& sample, Window& window);
   Row next_row(const hr_record& record, Totals& now, const Totals& before, bool watched,
                Nanoseconds length) const;
   static void carry_over(const WaitingGroup& group, const WindowWaits& waits, Nanoseconds busy,
                          Totals& totals);
-  PodWindows split(const Window& window, const RunnersByShare& runners,
-                   const CpusOf& cpus_of) const;
+  static PodWindows split(Window& window, const RunnersByShare& runners, const CpusOf& cpus_of);
   static void scale(Nanoseconds to, PodWindow& pod);
   void add_waits(const Window& window, PodWindows& pods);
   void add_pairs(const Window& window, const PodWindows& pods, const RunnersByShare& runners,
@@ -89,7 +89,9 @@ class CpuWaitAccounts {
 
   std::optional<Instant> last_;
   std::vector<std::optional<CpuTime>> last_cpus_;
-  std::unordered_map<std::uint64_t, Totals> last_totals_;  // by cgroup
+  std::vector<std::uint64_t> last_ids_;  // the cgroups of the last window, as its rows
+  IdTable last_rows_{0};
+  std::vector<Totals> last_totals_;
   std::vector<std::uint64_t> pod_ids_;
   std::vector<CpuWaits> waits_;  // of pod_ids_[i]
   WaitPairs pairs_;

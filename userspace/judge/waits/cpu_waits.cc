@@ -8,34 +8,6 @@
 namespace headroom {
 namespace {
 
-// What the CPUs of a group, and the others, did during the window.
-struct CpusOfGroup {
-  Nanoseconds most_idle = 0;   // of one CPU of the group
-  Nanoseconds busy = 0;        // of all of the group, with interrupts
-  Nanoseconds interrupts = 0;  // of these
-  double others_busy = 1;      // the probability that all others were busy at once
-  bool any = false;
-};
-
-CpusOfGroup read_cpus(const CpuSet& own, std::span<const std::optional<CpuWindow>> cpus) {
-  CpusOfGroup sums;
-  for (std::size_t i = 0; i < cpus.size(); ++i) {
-    if (!cpus[i]) continue;
-    const CpuWindow& cpu = *cpus[i];
-    const Nanoseconds busy = cpu.tasks + cpu.interrupts;
-    const Nanoseconds all = busy + cpu.idle;
-    if (!own.contains(static_cast<Cpu>(i))) {
-      if (all > 0) sums.others_busy *= busy / all;
-      continue;
-    }
-    sums.any = true;
-    sums.most_idle = std::max(sums.most_idle, cpu.idle);
-    sums.busy += busy;
-    sums.interrupts += cpu.interrupts;
-  }
-  return sums;
-}
-
 Nanoseconds& of(WindowWaits& waits, CpuWaitCause cause) {
   return waits[static_cast<std::size_t>(cause)];
 }
@@ -75,13 +47,12 @@ double RunnersByShare::lost_to_larger(double share) const {
   return std::clamp((ran_from_[i] - share * ran_by_share_from_[i]) / ran_, 0.0, 1.0);
 }
 
-WindowWaits attribute(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus,
-                      const RunnersByShare& runners) {
+WindowWaits attribute(const WaitingGroup& group, const RunnersByShare& runners) {
   WindowWaits waits{};
   Nanoseconds left = std::clamp(group.waited, 0.0, group.window);
   take(group.quota, CpuWaitCause::kQuota, left, waits);
   take(group.parent_quota, CpuWaitCause::kParentQuota, left, waits);
-  const CpusOfGroup own = group.cpus ? read_cpus(*group.cpus, cpus) : CpusOfGroup{};
+  const CpusOfGroup own = group.cpus ? *group.cpus : CpusOfGroup{};
   if (!own.any || own.busy <= 0 || !group.share) {
     take(left, CpuWaitCause::kUnknown, left, waits);
     return waits;
@@ -95,9 +66,9 @@ WindowWaits attribute(const WaitingGroup& group, std::span<const std::optional<C
   return waits;
 }
 
-Nanoseconds busy_time(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus) {
-  const CpusOfGroup own = group.cpus ? read_cpus(*group.cpus, cpus) : CpusOfGroup{};
-  return own.any ? std::max(group.window - own.most_idle, 0.0) : 0;
+Nanoseconds busy_time(const WaitingGroup& group) {
+  if (!group.cpus || !group.cpus->any) return 0;
+  return std::max(group.window - group.cpus->most_idle, 0.0);
 }
 
 Nanoseconds time_at_quota(const ThrottleWindow& throttle, Nanoseconds window) {

@@ -6,33 +6,25 @@
 // tasks. What is taken from them, in this order:
 //  1. the time at a quota, as the scheduler counts it;
 //  2. what is more than the time in which every CPU of the group was busy, in this window and in
-//  the
-//     end of the last one: a CPU was idle then, and the scheduler had not moved the task yet;
+//     the end of the last one: a CPU was idle then, and the scheduler had not moved the task yet;
 //  3. interrupts' and steal's share of the time of the group's CPUs;
 //  4. the probability that a CPU was idle that the group may not use;
 //  5. the share of the busy time that went to groups with a larger share by cpu.weight.
 // What is left is the node's own shortage.
 #pragma once
 
-#include <headroom/cpuset.h>
+#include "judge/waits/cpu_windows.h"
+
 #include <headroom/waits.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace headroom {
-
-// Times below are in nanoseconds, as doubles: they are parts of a window of seconds.
-using Nanoseconds = double;
-
-// The time of one CPU during the window.
-struct CpuWindow {
-  Nanoseconds idle = 0;
-  Nanoseconds interrupts = 0;  // irq, softirq, steal
-  Nanoseconds tasks = 0;       // user, nice, system
-};
 
 // A group of tasks that ran during the window: a pod, or a cgroup outside pods.
 struct Runner {
@@ -71,16 +63,15 @@ struct WaitingGroup {
   // Earlier time in which every CPU of the group was busy, and of which no wait was seen yet:
   // cpu.pressure is late.
   Nanoseconds busy_before = 0;
-  const CpuSet* cpus = nullptr;  // that it may use; null: unknown
-  std::optional<double> share;   // as Runner::share; absent: unknown
+  const CpusOfGroup* cpus = nullptr;  // that it may use; null: unknown
+  std::optional<double> share;        // as Runner::share; absent: unknown
 };
 
-// `cpus` by number; an absent one is offline. Without any, what is not a quota's is unknown.
-WindowWaits attribute(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus,
-                      const RunnersByShare& runners);
+// Without CPUs, or without one that is online, what is not a quota's is unknown.
+WindowWaits attribute(const WaitingGroup& group, const RunnersByShare& runners);
 
 // The time in which every CPU of the group was busy; 0 if its CPUs are unknown.
-Nanoseconds busy_time(const WaitingGroup& group, std::span<const std::optional<CpuWindow>> cpus);
+Nanoseconds busy_time(const WaitingGroup& group);
 
 // How long tasks of a cgroup waited for its quota during the window. cpu.stat adds up the waits of
 // every CPU's run queue; this is the time of one of them.

@@ -5,16 +5,23 @@
 #include <cmath>
 
 namespace headroom {
+namespace {
+
+template <class Each, class Before>
+void keep_first(std::size_t count, std::vector<Each>& list, Before before) {
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(count, list.size()));
+  std::partial_sort(list.begin(), list.begin() + kept, list.end(), before);
+  list.resize(static_cast<std::size_t>(kept));
+}
+
+}  // namespace
 
 void WaitPairs::keep_longest(std::vector<Waiter>& waiters, std::vector<Holder>& holders) {
   std::erase_if(waiters, [](const Waiter& each) { return each.waited < 1; });
   std::erase_if(holders, [](const Holder& each) { return each.held <= 0; });
-  std::sort(waiters.begin(), waiters.end(),
-            [](const Waiter& a, const Waiter& b) { return a.waited > b.waited; });
-  std::sort(holders.begin(), holders.end(),
-            [](const Holder& a, const Holder& b) { return a.held > b.held; });
-  if (waiters.size() > kWaiters) waiters.resize(kWaiters);
-  if (holders.size() > kHolders) holders.resize(kHolders);
+  keep_first(kWaiters, waiters,
+             [](const Waiter& a, const Waiter& b) { return a.waited > b.waited; });
+  keep_first(kHolders, holders, [](const Holder& a, const Holder& b) { return a.held > b.held; });
 }
 
 void WaitPairs::age(Duration window) {

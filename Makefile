@@ -308,6 +308,12 @@ $(B)/tsan/payload/.made: $(B)/tsan/headroomd $(B)/headroomctl $(B)/headroom-comm
 	$(Q)cp -r systemd tests/vm/threads/suppressions $(@D)/
 	$(Q)touch $@
 
+# The BPF tests, for the kernels of the lab.
+$(B)/test/payload/.made: $(B)/test/bpf tests/vm/machine/payload.py tools/elf_libraries.py
+	$(call say,PAYLOAD,$(@D))
+	$(Q)rm -rf $(@D) && tests/vm/bundle $(@D) $(B)/test/bpf
+	$(Q)touch $@
+
 .PHONY: deps check-deps test-deps
 deps:
 	$(Q)tools/install-deps $(if $(CROSS),--cross-$(ARCH))
@@ -345,7 +351,7 @@ test: test-deps ## install what is missing, run the tests that every change must
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/tsan/payload/.made \
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) test-programs $(PROGRAMS) $(B)/payload/.made $(B)/test/payload/.made $(B)/tsan/payload/.made \
 	  $(B)/deb/payload/.made $(B)/dist/payload/.made
 	$(Q)tests/run
 
@@ -367,7 +373,7 @@ test-terminal: $(B)/headroomctl ## headroomctl top and watch in a real terminal,
 	$(Q)tests/run terminal
 test-kube: $(B)/headroom-kube ## headroom-kube against an API server that fails; kubectl and published schemas on the manifests
 	$(Q)tests/run kube
-test-vm: $(B)/payload/.made $(B)/tsan/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
+test-vm: $(B)/payload/.made $(B)/test/payload/.made $(B)/tsan/payload/.made $(B)/deb/payload/.made $(B)/dist/payload/.made ## the VM tests alone; KERNEL=6.1|6.12|newest for one kernel
 	$(Q)tests/run vm $(if $(KERNEL),--kernel $(KERNEL))
 
 # Not a part of `make test`: the cluster takes half an hour of an otherwise quiet machine. KUBERNETES_BIN=DIR has a release's

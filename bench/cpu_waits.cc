@@ -78,7 +78,7 @@ Duration cpu_time() {
 double microseconds_of(unsigned pods, unsigned cpus, unsigned windows, unsigned waiting) {
   Node node = make_node(pods, cpus);
   const CpuSet all = CpuSet::range(0, static_cast<Cpu>(cpus) - 1);
-  const std::optional<ByCgroup<hr_waits>> none;
+  const std::optional<ByCgroup<hr_throttles>> none;
   CpuWaitAccounts accounts;
   Instant at{Duration(1)};
   Duration spent{0};
@@ -90,7 +90,7 @@ double microseconds_of(unsigned pods, unsigned cpus, unsigned windows, unsigned 
                      .records = node.records,
                      .pods = node.pods,
                      .cpus = node.cpus,
-                     .queue_waits = none},
+                     .throttles = none},
                     [&](CgroupId) { return &all; });
     if (i > 0) spent += cpu_time() - begun;
   }

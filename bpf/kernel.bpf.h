@@ -149,6 +149,9 @@ enum memcg_memory_event { MEMCG_LOW, MEMCG_HIGH, MEMCG_MAX, MEMCG_OOM, MEMCG_OOM
 
 /* --- CPU, pressure, pids --------------------------------------------------------------------- */
 
+struct list_head {
+  struct list_head* next;
+};
 struct cfs_bandwidth {
   int nr_periods;
   int nr_throttled;
@@ -157,6 +160,7 @@ struct cfs_bandwidth {
   __u64 burst_time;     /* ns */
   __u64 quota;          /* ns; all ones: no limit */
   __u64 period;         /* ns */
+  struct list_head throttled_cfs_rq;
 };
 struct task_group {
   struct cgroup_subsys_state css;

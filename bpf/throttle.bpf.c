@@ -5,7 +5,9 @@
  *
  * Each CPU has its own run queue of the cgroup that has the quota. A wait lasts from the throttling
  * of one queue to its unthrottling, so the waits of several CPUs can add up to more than the time
- * that passed, as in cpu.stat. Each queue is throttled at most once in a quota period.
+ * that passed, as in cpu.stat. A queue can be throttled several times in a quota period, when
+ * another one gives back what it has left. So the time in which at least one queue waited is kept
+ * as well: its end is where the kernel's own list of the cgroup's throttled queues becomes empty.
  */
 #include "kernel.bpf.h"
 #include "waits.bpf.h"
@@ -21,7 +23,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile struct hr_watch_config config;
 
 /* As in stall.bpf.c: the first two are updated after the map. */
-struct hr_waits node;
+struct hr_throttles node;
 hr_u64 removed_cgroups;
 struct hr_losses losses;
 
@@ -30,7 +32,7 @@ struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 4096);
   __type(key, __u64);
-  __type(value, struct hr_waits);
+  __type(value, struct hr_throttles);
 } throttles SEC(".maps");
 
 /* Used once `throttles` is full; entries are allocated when they are added. */
@@ -39,7 +41,7 @@ struct {
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __uint(max_entries, 65536);
   __type(key, __u64);
-  __type(value, struct hr_waits);
+  __type(value, struct hr_throttles);
 } more_throttles SEC(".maps");
 
 /* run queue -> when its wait began. The entry of a queue whose cgroup is removed is evicted by LRU.
@@ -51,25 +53,15 @@ struct {
   __type(value, __u64);
 } waiting SEC(".maps");
 
-static const struct hr_waits kNone;
+static const struct hr_throttles kNone;
 
 static __always_inline int is_throttled(struct cfs_rq* queue) {
   return (int)BPF_CORE_READ_BITFIELD_PROBED(queue, throttled); /* one bit since 6.18 */
 }
 
-/* On exit of the function: new quota may have been found, and then the queue is not throttled. */
-SEC("fexit/throttle_cfs_rq")
-int BPF_PROG(throttle, struct cfs_rq* queue) {
-  if (!is_throttled(queue)) return 0;
-  __u64 key = (__u64)queue;
-  __u64 since = bpf_ktime_get_ns();
-  if (bpf_map_update_elem(&waiting, &key, &since, BPF_ANY)) __sync_fetch_and_add(&losses.map, 1);
-  return 0;
-}
-
 /* Made if it is not there. Two may try at once; either way it is there then. */
-static __always_inline struct hr_waits* entry_of(__u64 cgroup) {
-  struct hr_waits* found = bpf_map_lookup_elem(&throttles, &cgroup);
+static __always_inline struct hr_throttles* entry_of(__u64 cgroup) {
+  struct hr_throttles* found = bpf_map_lookup_elem(&throttles, &cgroup);
   if (!found) found = bpf_map_lookup_elem(&more_throttles, &cgroup);
   if (found) return found;
   bpf_map_update_elem(&throttles, &cgroup, &kNone, BPF_NOEXIST);
@@ -79,13 +71,37 @@ static __always_inline struct hr_waits* entry_of(__u64 cgroup) {
   return bpf_map_lookup_elem(&more_throttles, &cgroup);
 }
 
-static __always_inline void charge(__u64 cgroup, __u64 ns) {
-  struct hr_waits* found = entry_of(cgroup);
-  if (found)
-    add_wait(found, ns);
-  else
+/* On exit of the function: new quota may have been found, and then the queue is not throttled. */
+SEC("fexit/throttle_cfs_rq")
+int BPF_PROG(throttle, struct cfs_rq* queue) {
+  struct cgroup* cgrp = queue->tg->css.cgroup;
+  if (!watched(cgrp) || !is_throttled(queue)) return 0;
+  __u64 key = (__u64)queue;
+  __u64 since = bpf_ktime_get_ns();
+  if (bpf_map_update_elem(&waiting, &key, &since, BPF_ANY)) __sync_fetch_and_add(&losses.map, 1);
+  struct hr_throttles* cgroup = entry_of(cgrp->kn->id);
+  if (cgroup) __sync_val_compare_and_swap(&cgroup->any_since, 0, since);
+  return 0;
+}
+
+static __always_inline int any_throttled(struct cfs_rq* queue) {
+  struct list_head* queues = &queue->tg->cfs_bandwidth.throttled_cfs_rq;
+  return (__u64)queues->next != (__u64)queues;
+}
+
+static __always_inline void charge(struct cfs_rq* queue, __u64 cgroup, __u64 since) {
+  __u64 now = bpf_ktime_get_ns();
+  add_wait(&node.waits, now - since);
+  struct hr_throttles* found = entry_of(cgroup);
+  if (!found) {
     __sync_fetch_and_add(&losses.map, 1);
-  add_wait(&node, ns);
+    return;
+  }
+  add_wait(&found->waits, now - since);
+  if (any_throttled(queue)) return;
+  /* 0: another CPU ended it just now, while this queue was being throttled. */
+  __u64 any_since = __sync_lock_test_and_set(&found->any_since, 0);
+  __sync_fetch_and_add(&found->any_ns, now - (any_since ? any_since : since));
 }
 
 /* On exit of the function: without quota it returns and leaves the queue throttled. */
@@ -93,12 +109,11 @@ SEC("fexit/unthrottle_cfs_rq")
 int BPF_PROG(unthrottle, struct cfs_rq* queue) {
   if (is_throttled(queue)) return 0;
   __u64 key = (__u64)queue;
-  __u64* since = bpf_map_lookup_elem(&waiting, &key);
-  if (!since) return 0;
-  __u64 ns = bpf_ktime_get_ns() - *since;
+  __u64* entry = bpf_map_lookup_elem(&waiting, &key);
+  if (!entry) return 0;
+  __u64 since = *entry;
   bpf_map_delete_elem(&waiting, &key);
-  struct cgroup* cgrp = queue->tg->css.cgroup;
-  if (watched(cgrp)) charge(cgrp->kn->id, ns);
+  charge(queue, queue->tg->css.cgroup->kn->id, since);
   return 0;
 }
 

@@ -79,9 +79,9 @@ struct WaitPair {
 
 struct Waits {
   // Absent: not observed, or only the node was read.
-  std::optional<ByCgroup<hr_stalls>> stalls;    // for memory
-  std::optional<ByCgroup<hr_waits>> throttles;  // for CPU quota
-  std::optional<ByCgroup<CpuWaits>> cpu;        // for a CPU, of pods; as of the last window
+  std::optional<ByCgroup<hr_stalls>> stalls;        // for memory
+  std::optional<ByCgroup<hr_throttles>> throttles;  // for CPU quota
+  std::optional<ByCgroup<CpuWaits>> cpu;            // for a CPU, of pods; as of the last window
   // Of pods; only in the sweep that ended a window: with a new reading of cpu.pressure.
   std::optional<ByCgroup<CpuUse>> cpu_use;
   // The longest waits of pods on each other, in total, longest first; a limited number.

@@ -6,6 +6,7 @@
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -198,6 +200,46 @@ TEST_F(Stalls, AFullMapIsCounted) {
   EXPECT_EQ(watch_->lost(), 0u) << "each watch has its own";
 }
 
+// The CPUs that this process may use, at most `count`.
+std::vector<int> usable_cpus(std::size_t count) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  sched_getaffinity(0, sizeof all, &all);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < count; ++cpu)
+    if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
+  return cpus;
+}
+
+TEST(Throttles, QueuesThatWaitTogetherAreOneWaitOfTheCgroup) {
+  if (!writable_cgroup2()) GTEST_SKIP() << "no writable cgroup v2";
+  const std::vector<int> cpus = usable_cpus(2);
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU";
+  TestCgroup cgroup("throttle-two");
+  Limit limit(cgroup, "cpu", {"cpu.max", "20000 100000"}, {"cpu.cfs_quota_us", "20000"});
+  ASSERT_TRUE(limit) << "no CPU controller";
+  auto opened = watch_throttles({.hierarchy = limit.hierarchy()});
+  if (!opened) GTEST_SKIP() << opened.error().what;
+  for (const int cpu : cpus)
+    cgroup.spawn([&, cpu] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+      limit.enter();
+      for (;;)
+        asm volatile("");
+    });
+  pass_time(2000);
+  const auto read = (*opened)->read();
+  ASSERT_TRUE(read) << read.error().what;
+  const hr_throttles* throttles = read->find(limit.id().value);
+  ASSERT_TRUE(throttles);
+  EXPECT_GT(throttles->any_ns, 800'000'000u);
+  EXPECT_LT(throttles->any_ns, 2'100'000'000u);
+  EXPECT_GT(throttles->waits.ns, throttles->any_ns + throttles->any_ns / 2);
+}
+
 TEST(Throttles, AQuotaIsWaitedForInItsCgroupAndNowhereElse) {
   if (!writable_cgroup2()) GTEST_SKIP() << "no writable cgroup v2";
   TestCgroup cgroup("throttle");
@@ -215,14 +257,18 @@ TEST(Throttles, AQuotaIsWaitedForInItsCgroupAndNowhereElse) {
   pass_time(1500);
   auto read = watch.read();
   ASSERT_TRUE(read) << read.error().what;
-  const hr_waits* waits = read->find(limit.id().value);
-  ASSERT_TRUE(waits);
+  const hr_throttles* throttles = read->find(limit.id().value);
+  ASSERT_TRUE(throttles);
+  const hr_waits* waits = &throttles->waits;
   // A tenth of a CPU: nine tenths of the time are waited for, in steps of about 90 ms.
   EXPECT_GT(waits->ns, 800'000'000u);
   EXPECT_LT(waits->ns, 1'600'000'000u);
   EXPECT_GE(waits->count, 8u);
   EXPECT_EQ(in_buckets(*waits), waits->count);
-  EXPECT_GE(watch.node().ns, waits->ns);
+  EXPECT_GE(watch.node().waits.ns, waits->ns);
+  // One process: never two queues at a time.
+  EXPECT_GT(throttles->any_ns, waits->ns - 100'000'000);
+  EXPECT_LE(throttles->any_ns, waits->ns);
 
   cgroup.remove();
   limit.remove();

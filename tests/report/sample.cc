@@ -85,8 +85,9 @@ CgroupTable sample_cgroups() {
   stalls[1].causes[HR_STALL_GLOBAL] = sample_waits(1'000'000, 0, 1);
   snapshot.waits.stalls = ByCgroup<hr_stalls>{waited, stalls};
   const std::vector<std::uint64_t> throttled{5};
-  const std::vector<hr_waits> throttles{sample_waits(720'000'000, 0, 8)};
-  snapshot.waits.throttles = ByCgroup<hr_waits>{throttled, throttles};
+  const std::vector<hr_throttles> throttles{
+      {.waits = sample_waits(720'000'000, 0, 8), .any_ns = 720'000'000, .any_since = 0}};
+  snapshot.waits.throttles = ByCgroup<hr_throttles>{throttled, throttles};
   const std::vector<std::uint64_t> pods_that_waited{3, 5};
   std::vector<CpuWaits> cpu_waits(2);
   cpu_waits[0][CpuWaitCause::kQuota] = 1'500'000'000;

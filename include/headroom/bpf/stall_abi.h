@@ -42,6 +42,13 @@ struct hr_stalls {
   struct hr_waits causes[HR_STALL_CAUSES];
 };
 
+/* cgroup id -> its run queues' waits for its CPU quota. */
+struct hr_throttles {
+  struct hr_waits waits; /* one for each queue and throttling */
+  hr_u64 any_ns;         /* the time in which at least one of the queues waited */
+  hr_u64 any_since;      /* CLOCK_MONOTONIC: one waits since then; 0: none does */
+};
+
 /* What could not be recorded, since the program was loaded. */
 struct hr_losses {
   hr_u64 map;  /* no room in a map */
@@ -87,8 +94,10 @@ struct hr_event {
 #ifndef __cplusplus
 _Static_assert(sizeof(struct hr_waits) == 112, "both sides must agree on hr_waits");
 _Static_assert(sizeof(struct hr_stalls) == 560, "and on hr_stalls");
+_Static_assert(sizeof(struct hr_throttles) == 128, "and on hr_throttles");
 _Static_assert(sizeof(struct hr_event) == 56, "and on hr_event");
 #else
 static_assert(sizeof(struct hr_stalls) == 560, "both sides must agree on hr_stalls");
+static_assert(sizeof(struct hr_throttles) == 128, "and on hr_throttles");
 static_assert(sizeof(struct hr_event) == 56, "and on hr_event");
 #endif

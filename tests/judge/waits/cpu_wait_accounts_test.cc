@@ -69,7 +69,7 @@ class CpuWaitStory : public testing::Test {
   void window(Duration length = CpuWaitAccounts::kWindow) {
     at_ += length;
     accounts_.update(
-        {.at = at_, .records = records_, .pods = pods_, .cpus = cpus_, .queue_waits = none_},
+        {.at = at_, .records = records_, .pods = pods_, .cpus = cpus_, .throttles = none_},
         [&](CgroupId id) -> const CpuSet* {
           const auto found = cpusets_.find(id.value);
           return found == cpusets_.end() ? &all_ : found->second ? &*found->second : nullptr;
@@ -93,7 +93,7 @@ class CpuWaitStory : public testing::Test {
   std::vector<std::optional<CpuTime>> cpus_;
   const CpuSet all_{0, 1};
   std::map<std::uint64_t, std::optional<CpuSet>> cpusets_;
-  std::optional<ByCgroup<hr_waits>> none_;
+  std::optional<ByCgroup<hr_throttles>> none_;
   Instant at_{Duration(1h)};
   CpuWaitAccounts accounts_;
 };

@@ -48,8 +48,9 @@ CgroupTable node() {
   std::vector<hr_stalls> stalls(1);
   stalls[0].causes[HR_STALL_LIMIT] = test::sample_waits(2'500'000'000, 90, 10);
   snapshot.waits.stalls = ByCgroup<hr_stalls>{waiting, stalls};
-  const std::vector<hr_waits> throttles{test::sample_waits(720'000'000, 0, 8)};
-  snapshot.waits.throttles = ByCgroup<hr_waits>{waiting, throttles};
+  const std::vector<hr_throttles> throttles{
+      {.waits = test::sample_waits(720'000'000, 0, 8), .any_ns = 720'000'000, .any_since = 0}};
+  snapshot.waits.throttles = ByCgroup<hr_throttles>{waiting, throttles};
   CgroupTable table;
   fill(table, nullptr, snapshot, &names);
   return table;

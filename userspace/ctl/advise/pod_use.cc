@@ -39,8 +39,6 @@ void add_throttling(const hr_record& before, const hr_record& now, Duration leng
       both_have(before, now, HR_CPU) ? growth(before.cpu_usage_ns, now.cpu_usage_ns) : 0;
   const ThrottleWindow window{
       .throttled = static_cast<double>(growth(before.throttled_ns, now.throttled_ns)),
-      .throttled_periods = throttled,
-      .queue_waits = std::nullopt,
       .ran = static_cast<double>(ran)};
   use.at_quota += Duration(
       static_cast<Duration::rep>(time_at_quota(window, static_cast<double>(length.count()))));

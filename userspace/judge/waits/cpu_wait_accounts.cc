@@ -148,28 +148,17 @@ void add_to_tree(Row row, std::size_t parent, bool is_pod, Window& window) {
   window.rows.push_back(std::move(row));
 }
 
-// Ended waits for quota, of each cgroup that had some.
-class QueueWaits {
- public:
-  explicit QueueWaits(const std::optional<ByCgroup<hr_waits>>& waits) {
-    if (!waits) return;
-    for (std::size_t i = 0; i < waits->ids.size(); ++i)
-      counts_.emplace(waits->ids[i], waits->values[i].count);
-  }
-  std::uint64_t of(std::uint64_t cgroup) const {
-    const auto found = counts_.find(cgroup);
-    return found == counts_.end() ? 0 : found->second;
-  }
-
- private:
-  std::unordered_map<std::uint64_t, std::uint64_t> counts_;
-};
+IdTable rows_of(std::span<const std::uint64_t> ids) {
+  IdTable rows(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    rows.put(ids[i], i);
+  return rows;
+}
 
 }  // namespace
 
 CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& now,
-                                               const Totals& before, bool watched,
-                                               Nanoseconds length) const {
+                                               const Totals& before, Nanoseconds length) {
   Row row;
   row.id = CgroupId{record.id};
   const Nanoseconds waited = growth(before.waited, now.waited) + before.waited_left;
@@ -179,15 +168,10 @@ CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& 
   now.quota_left = before.quota_left;
   now.parent_quota_left = before.parent_quota_left;
   row.ran = growth(before.ran, now.ran);
-  const auto count = [](std::uint64_t earlier, std::uint64_t later) {
-    return static_cast<std::uint64_t>(growth(earlier, later));
-  };
-  const ThrottleWindow throttle{
-      .throttled = growth(before.throttled, now.throttled),
-      .throttled_periods = count(before.throttled_periods, now.throttled_periods),
-      .queue_waits =
-          watched ? std::optional(count(before.queue_waits, now.queue_waits)) : std::nullopt,
-      .ran = row.ran};
+  const ThrottleWindow throttle{.throttled = growth(before.throttled, now.throttled),
+                                .queues_waited = growth(before.queues_waited, now.queues_waited),
+                                .any_waited = growth(before.any_waited, now.any_waited),
+                                .ran = row.ran};
   row.quota = time_at_quota(throttle, length);
   if (record.valid & HR_CPU_LIMITS)
     row.weight = record.cpu_weight ? static_cast<double>(record.cpu_weight) : kIdleWeight;
@@ -200,11 +184,13 @@ CpuWaitAccounts::Totals CpuWaitAccounts::last_totals_of(std::uint64_t cgroup,
   if (row < last_ids_.size() && last_ids_[row] == cgroup) return last_totals_[row];
   if (const auto earlier = last_rows_.find(cgroup)) return last_totals_[*earlier];
   // A cgroup that was not there at the last window began with zeros.
-  return last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0, .throttled_periods = 0} : Totals{};
+  return last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0} : Totals{};
 }
 
 void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Window& window) {
-  const QueueWaits queue_waits(sample.queue_waits);
+  const auto& throttles = sample.throttles;
+  const IdTable throttle_rows =
+      rows_of(throttles ? throttles->ids : std::span<const std::uint64_t>{});
   IdTable pods(sample.pods.size());
   for (std::size_t i = 0; i < sample.pods.size(); ++i)
     pods.put(sample.pods[i].cgroup.value, i);
@@ -220,10 +206,11 @@ void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Window& window) {
     now.waited = known(record, HR_PSI, record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
     now.ran = known(record, HR_CPU, record.cpu_usage_ns);
     now.throttled = known(record, HR_THROTTLE, record.throttled_ns);
-    now.throttled_periods = record.valid & HR_THROTTLE ? record.nr_throttled : HR_UNKNOWN;
-    now.queue_waits = queue_waits.of(record.id);
-    Row row = next_row(record, now, last_totals_of(record.id, i), sample.queue_waits.has_value(),
-                       window.length);
+    if (const auto at = throttle_rows.find(record.id)) {
+      now.queues_waited = throttles->values[*at].waits.ns;
+      now.any_waited = throttles->values[*at].any_ns;
+    }
+    Row row = next_row(record, now, last_totals_of(record.id, i), window.length);
     row.totals = &now;
     add_to_tree(std::move(row), rows.find(record.parent_id).value_or(kNone),
                 pods.find(record.id).has_value(), window);
@@ -278,9 +265,7 @@ CpuWaitAccounts::PodWindows CpuWaitAccounts::split(Window& window, const Runners
 }
 
 void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
-  IdTable known(pod_ids_.size());
-  for (std::size_t i = 0; i < pod_ids_.size(); ++i)
-    known.put(pod_ids_[i], i);
+  const IdTable known = rows_of(pod_ids_);
   pod_ids_.clear();
   const std::vector<CpuWaits> before = std::exchange(waits_, {});
   waits_.reserve(pods.size());

@@ -33,8 +33,8 @@ struct CpuWaitSample {
   Instant at;
   std::span<const hr_record> records;  // parents before their children
   std::span<const PodReading> pods;
-  std::span<const std::optional<CpuTime>> cpus;          // empty: unknown
-  const std::optional<ByCgroup<hr_waits>>& queue_waits;  // absent: not watched
+  std::span<const std::optional<CpuTime>> cpus;            // empty: unknown
+  const std::optional<ByCgroup<hr_throttles>>& throttles;  // absent: not watched
 };
 
 class CpuWaitAccounts {
@@ -63,7 +63,7 @@ class CpuWaitAccounts {
   // What was read of a cgroup at the end of the last window.
   struct Totals {
     std::uint64_t waited = HR_UNKNOWN, ran = HR_UNKNOWN, throttled = HR_UNKNOWN;
-    std::uint64_t throttled_periods = HR_UNKNOWN, queue_waits = 0;
+    std::uint64_t queues_waited = 0, any_waited = 0;  // for quota, as hr_throttles has it
     // What the last window had no room for: cpu.pressure and throttling are counted with different
     // delays.
     Nanoseconds waited_left = 0, quota_left = 0, parent_quota_left = 0, busy_left = 0;
@@ -75,8 +75,8 @@ class CpuWaitAccounts {
 
   Totals last_totals_of(std::uint64_t cgroup, std::size_t row) const;
   void read_rows(const CpuWaitSample& sample, Window& window);
-  Row next_row(const hr_record& record, Totals& now, const Totals& before, bool watched,
-               Nanoseconds length) const;
+  static Row next_row(const hr_record& record, Totals& now, const Totals& before,
+                      Nanoseconds length);
   static void carry_over(const WaitingGroup& group, const WindowWaits& waits, Nanoseconds busy,
                          Totals& totals);
   static PodWindows split(Window& window, const RunnersByShare& runners, const CpusOf& cpus_of);

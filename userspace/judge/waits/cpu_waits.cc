@@ -74,10 +74,8 @@ Nanoseconds busy_time(const WaitingGroup& group) {
 Nanoseconds time_at_quota(const ThrottleWindow& throttle, Nanoseconds window) {
   if (throttle.throttled <= 0 || window <= 0) return 0;
   // The number of run queues that waited at a time.
-  double queues = (throttle.throttled + throttle.ran) / window;
-  if (throttle.queue_waits && *throttle.queue_waits > 0 && throttle.throttled_periods > 0)
-    queues = static_cast<double>(*throttle.queue_waits) /
-             static_cast<double>(throttle.throttled_periods);
+  const double queues = throttle.any_waited > 0 ? throttle.queues_waited / throttle.any_waited
+                                                : (throttle.throttled + throttle.ran) / window;
   return std::min(throttle.throttled / std::max(queues, 1.0), window);
 }
 

@@ -76,10 +76,10 @@ Nanoseconds busy_time(const WaitingGroup& group);
 // How long tasks of a cgroup waited for its quota during the window. cpu.stat adds up the waits of
 // every CPU's run queue; this is the time of one of them.
 struct ThrottleWindow {
-  Nanoseconds throttled = 0;            // throttled_usec
-  std::uint64_t throttled_periods = 0;  // nr_throttled
-  // Waits that ended, one for each run queue and period; absent: not watched.
-  std::optional<std::uint64_t> queue_waits;
+  Nanoseconds throttled = 0;  // throttled_usec
+  // Of the waits that ended: of all run queues together, and the time in which at least one of them
+  // waited. 0: none ended, or they are not watched.
+  Nanoseconds queues_waited = 0, any_waited = 0;
   Nanoseconds ran = 0;  // CPU time of the cgroup
 };
 Nanoseconds time_at_quota(const ThrottleWindow& throttle, Nanoseconds window);

@@ -51,7 +51,7 @@ struct Stall {
 
 struct Throttle {
   using Skeleton = throttle_bpf;
-  using Value = hr_waits;
+  using Value = hr_throttles;
   static constexpr auto kOpen = &throttle_bpf__open;
   static constexpr auto kLoad = &throttle_bpf__load;
   static constexpr auto kDestroy = &throttle_bpf__destroy;
@@ -156,7 +156,7 @@ Result<std::size_t> WaitWatch<Value>::read_map(int map, std::size_t got) {
 }
 
 template class WaitWatch<hr_stalls>;
-template class WaitWatch<hr_waits>;
+template class WaitWatch<hr_throttles>;
 
 Result<std::unique_ptr<StallWatch>> watch_stalls(const WaitOptions& options) {
   constexpr std::string_view kDoing = "watch stalls";
@@ -200,7 +200,7 @@ Waits KernelWaits::read(SnapshotScope depth) {
     if (depth == SnapshotScope::kCgroups && ++reads_ % kReadsPerUpdate == 0) update_memory_nodes();
   }
   if (throttles_) {
-    waits.node_throttles = &throttles_->node();
+    waits.node_throttles = &throttles_->node().waits;
     if (depth != SnapshotScope::kNode) read_cgroups(*throttles_, waits.throttles, failed_);
   }
   return waits;

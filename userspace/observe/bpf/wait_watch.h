@@ -86,9 +86,9 @@ class WaitWatch {
 };
 
 extern template class WaitWatch<hr_stalls>;
-extern template class WaitWatch<hr_waits>;
+extern template class WaitWatch<hr_throttles>;
 using StallWatch = WaitWatch<hr_stalls>;
-using ThrottleWatch = WaitWatch<hr_waits>;
+using ThrottleWatch = WaitWatch<hr_throttles>;
 
 // Fails where the kernel has no BTF, lacks a hook the observation needs, or refuses the program.
 // Stalls are then seen through reclaim's tracepoints alone, if these can be had.

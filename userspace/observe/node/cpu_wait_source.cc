@@ -117,7 +117,7 @@ void CpuWaitSource::update(SnapshotScope scope, Instant at, const CgroupInventor
                       .records = *snapshot.cgroups,
                       .pods = snapshot.pods,
                       .cpus = times,
-                      .queue_waits = snapshot.waits.throttles},
+                      .throttles = snapshot.waits.throttles},
                      [&](CgroupId id) { return cpusets_.find(id, inventory); });
     memory_pairs_.update(at, *snapshot.cgroups, snapshot.pods, snapshot.waits.stalls);
     pressure.reset();

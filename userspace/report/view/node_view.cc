@@ -163,7 +163,7 @@ void fill(CgroupTable& table, const CgroupTable* previous, const Snapshot& snaps
   update_pod_rows(snapshot.pods, table.pods);
   compute_cpu_usage(table, previous, snapshot.changes);
   table.stalls.assign(snapshot.waits.stalls);
-  table.throttles.assign(snapshot.waits.throttles);
+  table.throttles.assign(snapshot.waits.throttles, &hr_throttles::waits);
   table.cpu_waits.assign(snapshot.waits.cpu);
   table.cpu_pairs.assign(snapshot.waits.cpu_pairs.begin(), snapshot.waits.cpu_pairs.end());
   table.memory_pairs.assign(snapshot.waits.memory_pairs.begin(), snapshot.waits.memory_pairs.end());

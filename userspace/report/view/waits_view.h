@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -36,13 +37,17 @@ struct WaitTable {
   std::vector<Value> values;
   bool known = false;
 
-  void assign(const std::optional<ByCgroup<Value>>& read) {
+  void assign(const std::optional<ByCgroup<Value>>& read) { assign(read, std::identity{}); }
+  // `value_of`: the Value of what was read, if that is more than it.
+  template <class Read, class ValueOf>
+  void assign(const std::optional<ByCgroup<Read>>& read, ValueOf value_of) {
     ids.clear();
     values.clear();
     known = read.has_value();
     if (!known) return;
     ids.insert(ids.end(), read->ids.begin(), read->ids.end());
-    values.insert(values.end(), read->values.begin(), read->values.end());
+    for (const Read& each : read->values)
+      values.push_back(std::invoke(value_of, each));
   }
 };
 

@@ -3,11 +3,11 @@
  * Stall: which cgroup's tasks waited for memory, for how long, and whose fault it was.
  *
  * The kernel brackets every such wait with psi_memstall_enter() and _leave(): direct reclaim,
- * reclaim for a limit, the sleep memory.high imposes, compaction, and waiting for pages that were
- * evicted a moment ago. We time the same brackets (they are called with psi=0 too), and note in
- * between what was entered. Where nothing was, it is a refault, or the sleep above memory.high; a
- * refault is the node's doing unless the cgroup or one above it stands at a limit of its own, which
- * then is the cause.
+ * reclaim for a limit, the sleep that memory.high and memory.swap.high impose, compaction, and
+ * waiting for pages that were evicted a moment ago. We time the same brackets (they are called with
+ * psi=0 too), and note in between what was entered. Where nothing was, it is a refault, or that
+ * sleep; a refault is the node's doing unless the cgroup or one above it stands at a limit of its
+ * own, which then is the cause.
  *
  * Where functions cannot be hooked, reclaim's own tracepoints are the brackets (hr_stall_brackets).
  *
@@ -110,9 +110,16 @@ static __always_inline int is_at_limit(unsigned long usage, unsigned long limit)
   return usage >= limit - limit / 16;
 }
 
+/* Since 5.8 (memcg: automatically penalize tasks with high swap use). It reclaims nothing. */
+static __always_inline int is_above_swap_high(struct mem_cgroup* memcg) {
+  if (!bpf_core_field_exists(memcg->swap)) return 0;
+  unsigned long usage = (unsigned long)BPF_CORE_READ(memcg, swap.usage.counter);
+  return usage > BPF_CORE_READ(memcg, swap.high);
+}
+
 /*
  * Whose limit makes this task lose pages, or sleep: its cgroup's, or that of one above it. Above
- * memory.high a task sleeps when it returns to user space, without any reclaim
+ * memory.high or memory.swap.high a task sleeps when it returns to user space, without any reclaim
  * (mem_cgroup_handle_over_high()), however near memory.max is: kubelets with MemoryQoS set high to
  * more than 15/16 of max. `reclaims`: the task waits in reclaim for a limit, which is max where max
  * refused the charge.
@@ -133,7 +140,7 @@ static __always_inline __u32 limiting_cause(__u32 otherwise, int reclaims) {
     unsigned long max = BPF_CORE_READ(memcg, memory.max);
     unsigned long high = BPF_CORE_READ(memcg, memory.high);
     if (reclaims && usage + CHARGE_BATCH > max) return HR_STALL_LIMIT;
-    if (usage > high) return HR_STALL_HIGH;
+    if (usage > high || (!reclaims && is_above_swap_high(memcg))) return HR_STALL_HIGH;
     if (near == HR_STALL_CAUSES && is_at_limit(usage, max)) near = HR_STALL_LIMIT;
     if (near == HR_STALL_CAUSES && is_at_limit(usage, high)) near = HR_STALL_HIGH;
     css = parent;

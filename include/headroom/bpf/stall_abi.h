@@ -18,7 +18,7 @@ typedef int hr_s32;
 enum hr_stall_cause {
   HR_STALL_GLOBAL,     /* direct reclaim for no cgroup's sake: the node ran short */
   HR_STALL_LIMIT,      /* memory.max of its cgroup, or of one above it */
-  HR_STALL_HIGH,       /* memory.high of one of these: reclaim, and the sleep it imposes */
+  HR_STALL_HIGH,       /* memory.high or memory.swap.high of one of these: reclaim and sleep */
   HR_STALL_REFAULT,    /* reading back what the node's reclaim took: cache, swap */
   HR_STALL_COMPACTION, /* direct compaction: there was memory, but not in one piece */
   HR_STALL_CAUSES

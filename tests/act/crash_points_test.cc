@@ -101,9 +101,9 @@ TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {
 
 TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
   const auto open_overrides = [&] {
-    return std::make_unique<CpuOverrides>(dir.path(), [this](const CpuOverrides::Found& found) {
-      return cpu_burst_file(state).save(found);
-    });
+    return std::make_unique<CgroupOverrides>(
+        dir.path(),
+        [this](const CgroupOverrides::Found& found) { return cpu_burst_file(state).save(found); });
   };
   const int writes =
       test::crash_at_every_write({.prepare =
@@ -134,9 +134,10 @@ TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {
 // that the kernel sets, so that each point has the values that the kernel would leave.
 TEST_F(CrashPointsTest, ASuppressedPodIsReleasedWhereverTheDaemonDies) {
   const auto open_overrides = [&] {
-    return std::make_unique<CpuOverrides>(dir.path(), [this](const CpuOverrides::Found& found) {
-      return cpu_suppress_file(state).save(found);
-    });
+    return std::make_unique<CgroupOverrides>(dir.path(),
+                                             [this](const CgroupOverrides::Found& found) {
+                                               return cpu_suppress_file(state).save(found);
+                                             });
   };
   const int writes =
       test::crash_at_every_write({.prepare =

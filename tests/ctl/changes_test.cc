@@ -44,7 +44,7 @@ TEST_F(LedgerTest, HasEveryStore) {
                           {.path = "/pod8",
                            .found = 0,
                            .set = 1,
-                           .setting = act::CpuSetting::kIdle,
+                           .setting = act::OverriddenFile::kIdle,
                            .weight = 39}}}));
   ASSERT_TRUE(act::suspended_limits_file(dir.path())
                   .save({{CgroupId{3},

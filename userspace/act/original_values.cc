@@ -56,11 +56,11 @@ MemoryHighFile memory_high_file(const std::filesystem::path& state_dir) {
 MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir) {
   return MemoryMaxFile(state_dir / "memory-max.json");
 }
-CpuOverridesFile cpu_burst_file(const std::filesystem::path& state_dir) {
-  return CpuOverridesFile(state_dir / "cpu-burst.json");
+CgroupOverridesFile cpu_burst_file(const std::filesystem::path& state_dir) {
+  return CgroupOverridesFile(state_dir / "cpu-burst.json");
 }
-CpuOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir) {
-  return CpuOverridesFile(state_dir / "cpu-suppress.json");
+CgroupOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir) {
+  return CgroupOverridesFile(state_dir / "cpu-suppress.json");
 }
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir) {
   return SuspendedLimitsFile(state_dir / "lifted-limits.json", &decode_unversioned);

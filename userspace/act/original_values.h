@@ -4,7 +4,7 @@
 #pragma once
 
 #include "act/kill/oom_scores.h"
-#include "act/limits/cpu_overrides.h"
+#include "act/limits/cgroup_overrides.h"
 #include "act/limits/memory_high_overrides.h"
 #include "act/limits/memory_max_overrides.h"
 #include "act/limits/suspended_limits.h"
@@ -16,11 +16,11 @@
 namespace headroom::state {
 
 template <>
-inline constexpr unsigned kEnumerators<act::CpuSetting> = 3;
+inline constexpr unsigned kEnumerators<act::OverriddenFile> = 3;
 
 HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
 HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
-HEADROOM_FIELDS(act::OriginalCpuSetting, path, found, set, setting, weight, clearing);
+HEADROOM_FIELDS(act::OriginalValue, path, found, set, setting, weight, clearing);
 HEADROOM_FIELDS(act::OriginalLimits, path, values);
 HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);
 
@@ -30,14 +30,14 @@ namespace headroom::act {
 
 using MemoryHighFile = state::StateFile<MemoryHighOverrides::Found>;
 using MemoryMaxFile = state::StateFile<MemoryMaxOverrides::Found>;
-using CpuOverridesFile = state::StateFile<CpuOverrides::Found>;
+using CgroupOverridesFile = state::StateFile<CgroupOverrides::Found>;
 using SuspendedLimitsFile = state::StateFile<SuspendedLimits::Found>;
 using OomScoreFile = state::StateFile<std::map<CgroupId, OriginalOomScores>>;
 
 MemoryHighFile memory_high_file(const std::filesystem::path& state_dir);
 MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir);
-CpuOverridesFile cpu_burst_file(const std::filesystem::path& state_dir);
-CpuOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir);
+CgroupOverridesFile cpu_burst_file(const std::filesystem::path& state_dir);
+CgroupOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir);
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir);
 OomScoreFile oom_score_file(const std::filesystem::path& state_dir);
 

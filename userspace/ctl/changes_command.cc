@@ -44,14 +44,14 @@ void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
   }
 }
 
-void add(const act::CpuOverrides::Found& found, Changes& changes) {
+void add(const act::CgroupOverrides::Found& found, Changes& changes) {
   for (const auto& [cgroup, each] : found) {
     changes.push_back({act::file_of(each.setting), each.path, std::to_string(each.set),
                        std::to_string(each.found)});
     // It reads 0 while cpu.idle is set.
-    if (each.setting == act::CpuSetting::kIdle)
-      changes.push_back(
-          {act::file_of(act::CpuSetting::kWeight), each.path, "0", std::to_string(each.weight)});
+    if (each.setting == act::OverriddenFile::kIdle)
+      changes.push_back({act::file_of(act::OverriddenFile::kWeight), each.path, "0",
+                         std::to_string(each.weight)});
   }
 }
 

@@ -39,7 +39,7 @@ CpuBurstWorker::CpuBurstWorker(std::filesystem::path cgroup_root, const std::fil
     : root_(std::move(cgroup_root)),
       file_(act::cpu_burst_file(state_dir)),
       overrides_(root_,
-                 [this](const act::CpuOverrides::Found& found) { return file_.save(found); }),
+                 [this](const act::CgroupOverrides::Found& found) { return file_.save(found); }),
       times_(proc) {
   auto found = file_.load();
   if (!found)

@@ -59,8 +59,8 @@ class CpuBurstWorker {
   void publish();
 
   const std::filesystem::path root_;
-  const act::CpuOverridesFile file_;
-  act::CpuOverrides overrides_;
+  const act::CgroupOverridesFile file_;
+  act::CgroupOverrides overrides_;
   observe::CpuTimeReader times_;
   CpuTimes last_times_;
   // Shares of the last period, by CPU; absent: offline, or unknown.

@@ -22,7 +22,7 @@ CpuSuppressWorker::CpuSuppressWorker(std::filesystem::path cgroup_root,
                                      const std::filesystem::path& state_dir)
     : file_(act::cpu_suppress_file(state_dir)),
       overrides_(std::move(cgroup_root),
-                 [this](const act::CpuOverrides::Found& found) { return file_.save(found); }) {
+                 [this](const act::CgroupOverrides::Found& found) { return file_.save(found); }) {
   auto found = file_.load();
   if (!found)
     log::error("{}: the original values of cpu.idle are not known", found.error().what);

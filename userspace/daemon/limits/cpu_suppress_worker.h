@@ -40,8 +40,8 @@ class CpuSuppressWorker {
   void count_failure(CgroupId cgroup, Instant at);
   void publish();
 
-  const act::CpuOverridesFile file_;
-  act::CpuOverrides overrides_;
+  const act::CgroupOverridesFile file_;
+  act::CgroupOverrides overrides_;
   std::map<CgroupId, Instant> refused_;  // by the kernel, or it has such a value of its own
   std::set<CgroupId> pods_;              // those that are suppressed
   report::CpuSuppressCounts totals_;     // of the worker's thread

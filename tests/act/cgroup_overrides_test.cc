@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cpu.max.burst, cpu.idle and cpu.weight of cgroups: what is written, saved and restored. On plain
 // files, so cpu.weight does not follow cpu.idle as in the kernel: tests write what it would be.
-#include "act/limits/cpu_overrides.h"
+#include "act/limits/cgroup_overrides.h"
 
 #include "act/original_values.h"
 #include "config/temp_dir.h"
@@ -16,9 +16,9 @@
 namespace headroom::act {
 namespace {
 
-class CpuOverridesTest : public ::testing::Test {
+class CgroupOverridesTest : public ::testing::Test {
  protected:
-  CpuOverridesTest()
+  CgroupOverridesTest()
       : tree({.name = "root",
               .files = {},
               .children = {{.name = "pod", .files = {{"cpu.max.burst", "0"}}, .children = {}},
@@ -33,8 +33,8 @@ class CpuOverridesTest : public ::testing::Test {
                            {.name = "before515", .files = {{"cpu.weight", "39"}}, .children = {}},
                            {.name = "least", .files = {{"cpu.weight", "1"}}, .children = {}}}}) {}
 
-  CpuOverrides overrides() {
-    return {tree.root(), [this](const CpuOverrides::Found& found) -> Result<> {
+  CgroupOverrides overrides() {
+    return {tree.root(), [this](const CgroupOverrides::Found& found) -> Result<> {
               if (refuse_to_save) return failure("full");
               return file.save(found);
             }};
@@ -51,12 +51,12 @@ class CpuOverridesTest : public ::testing::Test {
 
   test::FakeCgroupfs tree;
   test::TempDir state;
-  CpuOverridesFile file = cpu_burst_file(state.path());
+  CgroupOverridesFile file = cpu_burst_file(state.path());
   bool refuse_to_save = false;
 };
 
-TEST_F(CpuOverridesTest, IsGrantedAndWithdrawn) {
-  CpuOverrides bursts = overrides();
+TEST_F(CgroupOverridesTest, IsGrantedAndWithdrawn) {
+  CgroupOverrides bursts = overrides();
   EXPECT_EQ(bursts.set_burst(id("pod"), "/pod", 20'000), 0);
   EXPECT_EQ(burst("pod"), "20000");
   EXPECT_TRUE(file.exists());
@@ -65,16 +65,16 @@ TEST_F(CpuOverridesTest, IsGrantedAndWithdrawn) {
   EXPECT_FALSE(file.exists());
 }
 
-TEST_F(CpuOverridesTest, ItsOwnBurstIsRestored) {
-  CpuOverrides bursts = overrides();
+TEST_F(CgroupOverridesTest, ItsOwnBurstIsRestored) {
+  CgroupOverrides bursts = overrides();
   EXPECT_EQ(bursts.set_burst(id("own"), "/own", 4000), EBUSY) << "it has more";
   EXPECT_EQ(bursts.set_burst(id("own"), "/own", 20'000), 0);
   bursts.restore_all();
   EXPECT_EQ(burst("own"), "5000");
 }
 
-TEST_F(CpuOverridesTest, AnotherProgramsValueIsKept) {
-  CpuOverrides bursts = overrides();
+TEST_F(CgroupOverridesTest, AnotherProgramsValueIsKept) {
+  CgroupOverrides bursts = overrides();
   EXPECT_EQ(bursts.set_burst(id("pod"), "/pod", 20'000), 0);
   tree.write("pod", "cpu.max.burst", "7000");
   EXPECT_EQ(bursts.restore(id("pod")), 0);
@@ -82,21 +82,21 @@ TEST_F(CpuOverridesTest, AnotherProgramsValueIsKept) {
   EXPECT_TRUE(bursts.found().empty());
 }
 
-TEST_F(CpuOverridesTest, NothingIsWrittenUnlessItIsSaved) {
-  CpuOverrides bursts = overrides();
+TEST_F(CgroupOverridesTest, NothingIsWrittenUnlessItIsSaved) {
+  CgroupOverrides bursts = overrides();
   refuse_to_save = true;
   EXPECT_EQ(bursts.set_burst(id("pod"), "/pod", 20'000), EIO);
   EXPECT_EQ(burst("pod"), "0");
   EXPECT_TRUE(bursts.found().empty());
 }
 
-TEST_F(CpuOverridesTest, TheNextDaemonRestoresAfterACrash) {
+TEST_F(CgroupOverridesTest, TheNextDaemonRestoresAfterACrash) {
   {
-    CpuOverrides bursts = overrides();
+    CgroupOverrides bursts = overrides();
     EXPECT_EQ(bursts.set_burst(id("pod"), "/pod", 20'000), 0);
   }  // it ends without withdrawing
   EXPECT_EQ(burst("pod"), "20000");
-  CpuOverrides bursts = overrides();
+  CgroupOverrides bursts = overrides();
   auto former = file.load();
   ASSERT_TRUE(former) << former.error().what;
   bursts.restore_former(std::move(*former));
@@ -104,15 +104,15 @@ TEST_F(CpuOverridesTest, TheNextDaemonRestoresAfterACrash) {
   EXPECT_FALSE(file.exists());
 }
 
-TEST_F(CpuOverridesTest, AKernelWithoutBurstsAndARemovedCgroup) {
-  CpuOverrides bursts = overrides();
+TEST_F(CgroupOverridesTest, AKernelWithoutBurstsAndARemovedCgroup) {
+  CgroupOverrides bursts = overrides();
   EXPECT_EQ(bursts.set_burst(id("old"), "/old", 20'000), ENOENT);
   EXPECT_EQ(bursts.set_burst(id("pod"), "/own", 20'000), ENOENT) << "another cgroup has its path";
   EXPECT_EQ(burst("own"), "5000");
 }
 
-TEST_F(CpuOverridesTest, IdleIsClearedAndTheWeightIsRestored) {
-  CpuOverrides overridden = overrides();
+TEST_F(CgroupOverridesTest, IdleIsClearedAndTheWeightIsRestored) {
+  CgroupOverrides overridden = overrides();
   EXPECT_EQ(overridden.suppress(id("batch"), "/batch"), 0);
   EXPECT_EQ(value("batch", "cpu.idle"), "1");
   EXPECT_EQ(value("batch", "cpu.weight"), "39") << "the kernel refuses a write to it";
@@ -123,15 +123,15 @@ TEST_F(CpuOverridesTest, IdleIsClearedAndTheWeightIsRestored) {
   EXPECT_FALSE(file.exists());
 }
 
-TEST_F(CpuOverridesTest, AnOperatorsIdleIsLeftAlone) {
-  CpuOverrides overridden = overrides();
+TEST_F(CgroupOverridesTest, AnOperatorsIdleIsLeftAlone) {
+  CgroupOverrides overridden = overrides();
   EXPECT_EQ(overridden.suppress(id("idle"), "/idle"), EBUSY);
   overridden.restore_all();
   EXPECT_EQ(value("idle", "cpu.idle"), "1");
 }
 
-TEST_F(CpuOverridesTest, WithoutIdleTheWeightIsTheLeast) {
-  CpuOverrides overridden = overrides();
+TEST_F(CgroupOverridesTest, WithoutIdleTheWeightIsTheLeast) {
+  CgroupOverrides overridden = overrides();
   EXPECT_EQ(overridden.suppress(id("before515"), "/before515"), 0);
   EXPECT_EQ(value("before515", "cpu.weight"), "1");
   EXPECT_EQ(overridden.suppress(id("least"), "/least"), EBUSY);
@@ -141,11 +141,11 @@ TEST_F(CpuOverridesTest, WithoutIdleTheWeightIsTheLeast) {
 }
 
 // systemd clears cpu.idle when a unit's CPUWeight= is set, and writes its weight.
-TEST_F(CpuOverridesTest, AWeightThatAnotherProgramSetAfterClearingIdleIsKept) {
+TEST_F(CgroupOverridesTest, AWeightThatAnotherProgramSetAfterClearingIdleIsKept) {
   for (const char* const weight : {"50", "100"}) {
     tree.write("batch", "cpu.idle", "0");
     follow_idle("39");
-    CpuOverrides overridden = overrides();
+    CgroupOverrides overridden = overrides();
     ASSERT_EQ(overridden.suppress(id("batch"), "/batch"), 0);
     tree.write("batch", "cpu.idle", "0");
     follow_idle(weight);
@@ -156,25 +156,25 @@ TEST_F(CpuOverridesTest, AWeightThatAnotherProgramSetAfterClearingIdleIsKept) {
 }
 
 // The daemon died between the two writes of restore().
-TEST_F(CpuOverridesTest, TheNextDaemonRestoresAWeightThatTheKernelReset) {
-  CpuOverrides overridden = overrides();
+TEST_F(CgroupOverridesTest, TheNextDaemonRestoresAWeightThatTheKernelReset) {
+  CgroupOverrides overridden = overrides();
   tree.write("batch", "cpu.idle", "0");
   follow_idle("100");
   overridden.restore_former({{id("batch"),
                               {.path = "/batch",
                                .found = 0,
                                .set = 1,
-                               .setting = CpuSetting::kIdle,
+                               .setting = OverriddenFile::kIdle,
                                .weight = 39,
                                .clearing = true}}});
   EXPECT_EQ(value("batch", "cpu.weight"), "39");
 }
 
-TEST_F(CpuOverridesTest, AFileWithoutTheSettingIsOfBursts) {
-  CpuOverrides::Found found;
+TEST_F(CgroupOverridesTest, AFileWithoutTheSettingIsOfBursts) {
+  CgroupOverrides::Found found;
   ASSERT_TRUE(state::from_json(
       state::Json::parse(R"([[7, {"path": "/pod", "found": 0, "set": 20000}]])"), found));
-  EXPECT_EQ(found.at(CgroupId{7}).setting, CpuSetting::kBurst);
+  EXPECT_EQ(found.at(CgroupId{7}).setting, OverriddenFile::kBurst);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CpuOverrides: sets cpu.max.burst, cpu.idle or cpu.weight of cgroups, one of them of each cgroup,
-// and restores the value that it had. Each original value is saved before the first write, so that
-// the next daemon restores it after a crash. A value that another program wrote since is kept.
+// CgroupOverrides: sets cpu.max.burst, cpu.idle or cpu.weight of cgroups, one of them of each
+// cgroup, and restores the value that it had. Each original value is saved before the first write,
+// so that the next daemon restores it after a crash. A value that another program wrote since is
+// kept.
 //
 // The kernel accepts a burst up to the quota of the same cgroup. A lower cpu.max that another
 // program writes meanwhile is refused with EINVAL if it is less than the burst. While cpu.idle is
@@ -21,40 +22,40 @@
 namespace headroom::act {
 
 // The file of the cgroup. The order is that of the state files.
-enum class CpuSetting : std::uint8_t { kBurst, kIdle, kWeight };
-constexpr const char* file_of(CpuSetting setting) {
+enum class OverriddenFile : std::uint8_t { kBurst, kIdle, kWeight };
+constexpr const char* file_of(OverriddenFile setting) {
   switch (setting) {
-    case CpuSetting::kBurst:
+    case OverriddenFile::kBurst:
       return "cpu.max.burst";
-    case CpuSetting::kIdle:
+    case OverriddenFile::kIdle:
       return "cpu.idle";
-    case CpuSetting::kWeight:
+    case OverriddenFile::kWeight:
       return "cpu.weight";
   }
   return "";
 }
 
 // Values as in the file: a burst is in microseconds in each period.
-struct OriginalCpuSetting {
+struct OriginalValue {
   std::string path;  // of the cgroup, from the root on
   std::uint64_t found = 0;
   std::uint64_t set = 0;
-  CpuSetting setting = CpuSetting::kBurst;
+  OverriddenFile setting = OverriddenFile::kBurst;
   std::uint64_t weight = 0;  // with kIdle: cpu.weight while cpu.idle was 0
   bool clearing = false;     // with kIdle: cpu.idle may be cleared, and cpu.weight not restored yet
-  friend bool operator==(const OriginalCpuSetting&, const OriginalCpuSetting&) = default;
+  friend bool operator==(const OriginalValue&, const OriginalValue&) = default;
 };
 
 // All functions are for one thread. They return 0 or an errno.
-class CpuOverrides {
+class CgroupOverrides {
  public:
-  using Found = std::map<CgroupId, OriginalCpuSetting>;
+  using Found = std::map<CgroupId, OriginalValue>;
   // Saves the original values so that they survive this process; empty: removes the file.
   using Save = std::function<Result<>(const Found&)>;
 
-  CpuOverrides(std::filesystem::path cgroup_root, Save save);
-  CpuOverrides(const CpuOverrides&) = delete;
-  CpuOverrides& operator=(const CpuOverrides&) = delete;
+  CgroupOverrides(std::filesystem::path cgroup_root, Save save);
+  CgroupOverrides(const CgroupOverrides&) = delete;
+  CgroupOverrides& operator=(const CgroupOverrides&) = delete;
 
   // Restores what an earlier daemon left.
   void restore_former(Found former);
@@ -71,8 +72,8 @@ class CpuOverrides {
   const Found& found() const { return found_; }
 
  private:
-  int set(CgroupId cgroup, OriginalCpuSetting entry);
-  int clear_idle(OriginalCpuSetting& entry, int directory);
+  int set(CgroupId cgroup, OriginalValue entry);
+  int clear_idle(OriginalValue& entry, int directory);
   void save();
 
   const std::string root_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "act/limits/cpu_overrides.h"
+#include "act/limits/cgroup_overrides.h"
 
 #include "base/cgroup_directory.h"
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kLeastWeight = 1;
 // What the kernel sets when cpu.idle is cleared.
 constexpr std::uint64_t kDefaultWeight = 100;
 
-std::optional<std::uint64_t> read_value(int directory, CpuSetting setting) {
+std::optional<std::uint64_t> read_value(int directory, OverriddenFile setting) {
   const Fd fd(::openat(directory, file_of(setting), O_RDONLY | O_CLOEXEC));
   std::array<char, 32> text{};
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
@@ -30,52 +30,53 @@ std::optional<std::uint64_t> read_value(int directory, CpuSetting setting) {
   return value;
 }
 
-int write_value(int directory, CpuSetting setting, std::uint64_t value) {
+int write_value(int directory, OverriddenFile setting, std::uint64_t value) {
   return write_at(directory, file_of(setting), std::to_string(value) + '\n');
 }
 
 // A weight is lowered, everything else is raised.
-bool has_it_already(const OriginalCpuSetting& entry) {
-  return entry.setting == CpuSetting::kWeight ? entry.found <= entry.set : entry.found >= entry.set;
+bool has_it_already(const OriginalValue& entry) {
+  return entry.setting == OverriddenFile::kWeight ? entry.found <= entry.set
+                                                  : entry.found >= entry.set;
 }
 
 }  // namespace
 
-CpuOverrides::CpuOverrides(std::filesystem::path cgroup_root, Save save)
+CgroupOverrides::CgroupOverrides(std::filesystem::path cgroup_root, Save save)
     : root_(cgroup_root.native()), save_(std::move(save)) {}
 
 // Not saved: after a crash the next daemon finds the value restored, and forgets it.
-void CpuOverrides::save() {
+void CgroupOverrides::save() {
   (void)save_(found_);
 }
 
-void CpuOverrides::restore_former(Found former) {
+void CgroupOverrides::restore_former(Found former) {
   found_ = std::move(former);
   restore_all();
 }
 
-int CpuOverrides::set_burst(CgroupId cgroup, const std::string& path, std::uint64_t burst) {
-  return set(cgroup, {.path = path, .set = burst, .setting = CpuSetting::kBurst});
+int CgroupOverrides::set_burst(CgroupId cgroup, const std::string& path, std::uint64_t burst) {
+  return set(cgroup, {.path = path, .set = burst, .setting = OverriddenFile::kBurst});
 }
 
-int CpuOverrides::suppress(CgroupId cgroup, const std::string& path) {
-  const int error = set(cgroup, {.path = path, .set = 1, .setting = CpuSetting::kIdle});
+int CgroupOverrides::suppress(CgroupId cgroup, const std::string& path) {
+  const int error = set(cgroup, {.path = path, .set = 1, .setting = OverriddenFile::kIdle});
   if (error == 0 || error == EBUSY || error == EIO) return error;
-  return set(cgroup, {.path = path, .set = kLeastWeight, .setting = CpuSetting::kWeight});
+  return set(cgroup, {.path = path, .set = kLeastWeight, .setting = OverriddenFile::kWeight});
 }
 
-int CpuOverrides::set(CgroupId cgroup, OriginalCpuSetting entry) {
+int CgroupOverrides::set(CgroupId cgroup, OriginalValue entry) {
   const Fd directory = open_cgroup(root_ + entry.path, cgroup);
   const auto now = directory ? read_value(directory.get(), entry.setting) : std::nullopt;
   if (!now) return ENOENT;
   entry.found = *now;
   if (has_it_already(entry)) return EBUSY;
-  if (entry.setting == CpuSetting::kIdle) {
-    const auto weight = read_value(directory.get(), CpuSetting::kWeight);
+  if (entry.setting == OverriddenFile::kIdle) {
+    const auto weight = read_value(directory.get(), OverriddenFile::kWeight);
     if (!weight) return ENOENT;
     entry.weight = *weight;
   }
-  const CpuSetting setting = entry.setting;
+  const OverriddenFile setting = entry.setting;
   const std::uint64_t value = entry.set;
   const auto [added, is_new] = found_.emplace(cgroup, std::move(entry));
   if (!is_new) return EBUSY;
@@ -92,13 +93,13 @@ int CpuOverrides::set(CgroupId cgroup, OriginalCpuSetting entry) {
   return error;
 }
 
-int CpuOverrides::restore(CgroupId cgroup) {
+int CgroupOverrides::restore(CgroupId cgroup) {
   const auto found = found_.find(cgroup);
   if (found == found_.end()) return 0;
-  OriginalCpuSetting& entry = found->second;
+  OriginalValue& entry = found->second;
   int error = 0;
   if (const Fd directory = open_cgroup(root_ + entry.path, cgroup)) {
-    if (entry.setting == CpuSetting::kIdle)
+    if (entry.setting == OverriddenFile::kIdle)
       error = clear_idle(entry, directory.get());
     else if (read_value(directory.get(), entry.setting) == entry.set)
       error = write_value(directory.get(), entry.setting, entry.found);
@@ -111,18 +112,18 @@ int CpuOverrides::restore(CgroupId cgroup) {
 
 // Two writes: `clearing` is saved before the first, so that a daemon that finds cpu.idle cleared
 // knows whether the weight of 100 beside it is the kernel's, or what another program left.
-int CpuOverrides::clear_idle(OriginalCpuSetting& entry, int directory) {
-  if (read_value(directory, CpuSetting::kIdle) == entry.set) {
+int CgroupOverrides::clear_idle(OriginalValue& entry, int directory) {
+  if (read_value(directory, OverriddenFile::kIdle) == entry.set) {
     entry.clearing = true;
     save();
-    if (const int error = write_value(directory, CpuSetting::kIdle, entry.found)) return error;
+    if (const int error = write_value(directory, OverriddenFile::kIdle, entry.found)) return error;
   }
   const bool reset = entry.clearing && entry.weight != kDefaultWeight &&
-                     read_value(directory, CpuSetting::kWeight) == kDefaultWeight;
-  return reset ? write_value(directory, CpuSetting::kWeight, entry.weight) : 0;
+                     read_value(directory, OverriddenFile::kWeight) == kDefaultWeight;
+  return reset ? write_value(directory, OverriddenFile::kWeight, entry.weight) : 0;
 }
 
-void CpuOverrides::restore_all() {
+void CgroupOverrides::restore_all() {
   std::vector<CgroupId> cgroups;
   cgroups.reserve(found_.size());
   for (const auto& [cgroup, entry] : found_)

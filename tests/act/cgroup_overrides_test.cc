@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,17 +23,22 @@ class CgroupOverridesTest : public ::testing::Test {
   CgroupOverridesTest()
       : tree({.name = "root",
               .files = {},
-              .children = {{.name = "pod", .files = {{"cpu.max.burst", "0"}}, .children = {}},
-                           {.name = "own", .files = {{"cpu.max.burst", "5000"}}, .children = {}},
-                           {.name = "old", .files = {}, .children = {}},
-                           {.name = "batch",
-                            .files = {{"cpu.idle", "0"}, {"cpu.weight", "39"}},
-                            .children = {}},
-                           {.name = "idle",
-                            .files = {{"cpu.idle", "1"}, {"cpu.weight", "0"}},
-                            .children = {}},
-                           {.name = "before515", .files = {{"cpu.weight", "39"}}, .children = {}},
-                           {.name = "least", .files = {{"cpu.weight", "1"}}, .children = {}}}}) {}
+              .children = {
+                  {.name = "pod", .files = {{"cpu.max.burst", "0"}}, .children = {}},
+                  {.name = "own", .files = {{"cpu.max.burst", "5000"}}, .children = {}},
+                  {.name = "old", .files = {}, .children = {}},
+                  {.name = "batch",
+                   .files = {{"cpu.idle", "0"}, {"cpu.weight", "39"}},
+                   .children = {}},
+                  {.name = "idle",
+                   .files = {{"cpu.idle", "1"}, {"cpu.weight", "0"}},
+                   .children = {}},
+                  {.name = "before515", .files = {{"cpu.weight", "39"}}, .children = {}},
+                  {.name = "least", .files = {{"cpu.weight", "1"}}, .children = {}},
+                  {.name = "hog", .files = {{"memory.swap.high", "max"}}, .children = {}},
+                  {.name = "low", .files = {{"memory.swap.high", "65536"}}, .children = {}},
+                  {.name = "bank", .files = {{"memory.zswap.writeback", "1"}}, .children = {}},
+                  {.name = "app", .files = {{"memory.zswap.writeback", "0"}}, .children = {}}}}) {}
 
   CgroupOverrides overrides() {
     return {tree.root(), [this](const CgroupOverrides::Found& found) -> Result<> {
@@ -46,6 +53,17 @@ class CgroupOverridesTest : public ::testing::Test {
     return line;
   }
   std::string burst(const char* name) const { return value(name, "cpu.max.burst"); }
+  using Wanted = CgroupOverrides::Wanted;
+  Wanted high(const char* name, std::uint64_t bytes) const {
+    return {.cgroup = id(name), .path = std::string("/") + name, .value = bytes};
+  }
+  Wanted in_zswap(const char* name, bool inherited = false) const {
+    return {.cgroup = id(name),
+            .path = std::string("/") + name,
+            .file = OverriddenFile::kZswapWriteback,
+            .value = 0,
+            .inherited = inherited};
+  }
   // What the kernel does to cpu.weight when cpu.idle is written.
   void follow_idle(const char* weight) { tree.write("batch", "cpu.weight", weight); }
 
@@ -168,6 +186,83 @@ TEST_F(CgroupOverridesTest, TheNextDaemonRestoresAWeightThatTheKernelReset) {
                                .weight = 39,
                                .clearing = true}}});
   EXPECT_EQ(value("batch", "cpu.weight"), "39");
+}
+
+TEST_F(CgroupOverridesTest, SwapIsLimitedAndTheOldLimitIsRestored) {
+  CgroupOverrides swap = overrides();
+  EXPECT_EQ(swap.set_all({high("hog", 1 << 20), high("low", 1 << 20), in_zswap("bank")}),
+            (std::vector<int>{0, EBUSY, 0}))
+      << "one has a lower limit of its own";
+  EXPECT_EQ(value("hog", "memory.swap.high"), "1048576");
+  EXPECT_EQ(value("low", "memory.swap.high"), "65536");
+  EXPECT_EQ(value("bank", "memory.zswap.writeback"), "0");
+  EXPECT_EQ(swap.found().at(id("hog")).found, kNoLimit);
+  EXPECT_EQ(swap.set_all({high("hog", 1 << 19)}), std::vector<int>{EBUSY}) << "restore it first";
+  swap.restore_all();
+  EXPECT_EQ(value("hog", "memory.swap.high"), "max");
+  EXPECT_EQ(value("bank", "memory.zswap.writeback"), "1");
+  EXPECT_FALSE(file.exists());
+}
+
+TEST_F(CgroupOverridesTest, ManyAreSavedAtOnce) {
+  int saves = 0;
+  CgroupOverrides swap(tree.root(), [&](const CgroupOverrides::Found& found) -> Result<> {
+    ++saves;
+    return file.save(found);
+  });
+  (void)swap.set_all({high("hog", 1 << 20), in_zswap("bank"), high("low", 4096)});
+  EXPECT_EQ(saves, 1);
+  EXPECT_EQ(swap.restore_others({id("bank"), id("low")}), std::vector<CgroupId>{});
+  EXPECT_EQ(saves, 2);
+  EXPECT_EQ(value("hog", "memory.swap.high"), "max");
+  EXPECT_EQ(value("low", "memory.swap.high"), "4096");
+  EXPECT_EQ(swap.restore_others({id("bank"), id("low")}), std::vector<CgroupId>{});
+  EXPECT_EQ(saves, 2) << "nothing changed";
+}
+
+TEST_F(CgroupOverridesTest, OfManyNoneIsWrittenUnlessAllAreSaved) {
+  CgroupOverrides swap = overrides();
+  refuse_to_save = true;
+  EXPECT_EQ(swap.set_all({high("hog", 1 << 20), high("old", 1), in_zswap("bank")}),
+            (std::vector<int>{EIO, ENOENT, EIO}));
+  EXPECT_EQ(value("hog", "memory.swap.high"), "max");
+  EXPECT_EQ(value("bank", "memory.zswap.writeback"), "1");
+  EXPECT_TRUE(swap.found().empty());
+}
+
+// Up to Linux 6.10 a cgroup that is created takes its parent's memory.zswap.writeback.
+TEST_F(CgroupOverridesTest, AnInheritedValueIsRestoredToTheKernelsDefault) {
+  CgroupOverrides swap = overrides();
+  EXPECT_EQ(swap.set_all({in_zswap("app")}), std::vector<int>{EBUSY}) << "its own";
+  EXPECT_EQ(swap.set_all({in_zswap("bank")}), std::vector<int>{0});
+  EXPECT_EQ(swap.set_all({in_zswap("app", true)}), std::vector<int>{0});
+  EXPECT_EQ(swap.found().at(id("app")).found, 1u);
+  swap.restore_all();
+  EXPECT_EQ(value("app", "memory.zswap.writeback"), "1");
+}
+
+TEST_F(CgroupOverridesTest, AValueThatAnotherProgramChangedIsForgotten) {
+  CgroupOverrides swap = overrides();
+  ASSERT_EQ(swap.set_all({high("hog", 1 << 20), in_zswap("bank")}), (std::vector<int>{0, 0}));
+  tree.write("bank", "memory.zswap.writeback", "1");
+  tree.write("hog", "memory.swap.high", "2097152");
+  swap.forget_changed();
+  EXPECT_TRUE(swap.found().empty());
+  EXPECT_EQ(swap.set_all({high("hog", 1 << 20)}), std::vector<int>{0});
+  swap.restore_all();
+  EXPECT_EQ(value("hog", "memory.swap.high"), "2097152") << "the other program's value";
+}
+
+TEST_F(CgroupOverridesTest, TheLargestValueSurvivesTheFile) {
+  {
+    CgroupOverrides swap = overrides();
+    ASSERT_EQ(swap.set_all({high("hog", 1 << 20)}), std::vector<int>{0});
+  }
+  CgroupOverrides swap = overrides();
+  auto former = file.load();
+  ASSERT_TRUE(former) << former.error().what;
+  swap.restore_former(std::move(*former));
+  EXPECT_EQ(value("hog", "memory.swap.high"), "max");
 }
 
 TEST_F(CgroupOverridesTest, AFileWithoutTheSettingIsOfBursts) {

@@ -171,6 +171,38 @@ TEST_F(CrashPointsTest, ASuppressedPodIsReleasedWhereverTheDaemonDies) {
   EXPECT_GE(writes, 6);
 }
 
+TEST_F(CrashPointsTest, ALimitOfSwapIsRestoredWhereverTheDaemonDies) {
+  const auto open_overrides = [&] {
+    return std::make_unique<CgroupOverrides>(
+        dir.path(),
+        [this](const CgroupOverrides::Found& found) { return pod_swap_file(state).save(found); });
+  };
+  const int writes = test::crash_at_every_write(
+      {.prepare =
+           [&] {
+             make_pod();
+             put("memory.swap.high", "max");
+           },
+       .work =
+           [&] {
+             const auto overrides = open_overrides();
+             ASSERT_EQ(overrides->set_all({{.cgroup = cgroup, .path = "/pod", .value = 1 << 20}}),
+                       std::vector<int>{0});
+             ASSERT_TRUE(overrides->restore_others({}).empty());
+           },
+       .check =
+           [&] {
+             if (value("memory.swap.high") != "max")
+               EXPECT_TRUE(ledger_has("memory.swap.high", "max"));
+             auto former = pod_swap_file(state).load();
+             ASSERT_TRUE(former) << former.error().what;
+             open_overrides()->restore_former(std::move(*former));
+             EXPECT_EQ(value("memory.swap.high"), "max");
+             EXPECT_TRUE(ledger_is_empty());
+           }});
+  EXPECT_GE(writes, 6) << "create, write, rename, memory.swap.high twice, and remove";
+}
+
 TEST_F(CrashPointsTest, LimitsThatAreLiftedForAKillAreRestoredWhereverTheDaemonDies) {
   const auto open_limits = [&] {
     return std::make_unique<SuspendedLimits>([this](const SuspendedLimits::Found& found) {

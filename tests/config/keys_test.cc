@@ -26,9 +26,9 @@ using Names = std::set<std::string>;
 // Those of the headroom section as its readers know them.
 Names read_by_headroom() {
   Names names;
-  const std::set<std::string_view> maps{"disk",      "reclaim",    "cpus",     "slices",
-                                        "pressure",  "kubernetes", "ladder",   "metrics",
-                                        "podLimits", "coldMemory", "cpuBurst", "cpuSuppress"};
+  const std::set<std::string_view> maps{
+      "disk",    "reclaim",   "cpus",       "slices",   "pressure",    "kubernetes", "ladder",
+      "metrics", "podLimits", "coldMemory", "cpuBurst", "cpuSuppress", "podSwap"};
   for (const std::string_view key : headroom_keys())
     if (!maps.contains(key)) names.insert("headroom." + std::string(key));
   for (const std::string_view key : disk_keys())
@@ -53,6 +53,8 @@ Names read_by_headroom() {
     names.insert("headroom.cpuBurst." + std::string(key));
   for (const std::string_view key : cpu_suppress_keys())
     names.insert("headroom.cpuSuppress." + std::string(key));
+  for (const std::string_view key : pod_swap_keys())
+    names.insert("headroom.podSwap." + std::string(key));
   for (const std::string_view key : reclaim_keys())
     names.insert("headroom.reclaim." + std::string(key));
   return names;

@@ -46,6 +46,17 @@ TEST_F(LedgerTest, HasEveryStore) {
                            .set = 1,
                            .setting = act::OverriddenFile::kIdle,
                            .weight = 39}}}));
+  ASSERT_TRUE(act::pod_swap_file(dir.path())
+                  .save({{CgroupId{9},
+                          {.path = "/pod9",
+                           .found = act::kNoLimit,
+                           .set = 65536,
+                           .setting = act::OverriddenFile::kSwapHigh}},
+                         {CgroupId{10},
+                          {.path = "/pod10",
+                           .found = 1,
+                           .set = 0,
+                           .setting = act::OverriddenFile::kZswapWriteback}}}));
   ASSERT_TRUE(act::suspended_limits_file(dir.path())
                   .save({{CgroupId{3},
                           {"/sys/fs/cgroup/pod3", {{"cpu.max", "5 100"}, {"cpu.weight", "20"}}}}}));
@@ -72,6 +83,8 @@ TEST_F(LedgerTest, HasEveryStore) {
                                {"cpu.max.burst", "/pod7", "20000", "0"},
                                {"cpu.idle", "/pod8", "1", "0"},
                                {"cpu.weight", "/pod8", "0", "39"},
+                               {"memory.swap.high", "/pod9", "65536", "max"},
+                               {"memory.zswap.writeback", "/pod10", "0", "1"},
                                {"cpu.max", "/sys/fs/cgroup/pod3", "lifted for a kill", "5 100"},
                                {"cpu.weight", "/sys/fs/cgroup/pod3", "lifted for a kill", "20"},
                                {"oom_score_adj", "/pod4", "900", "0, 3"},

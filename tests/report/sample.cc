@@ -175,6 +175,8 @@ NodeView sample_node() {
                               .cold_returned = 3 << 20};
   node.counters.cpu_burst = {
       .grants = {{.pod = CgroupId{5}, .cpus = 0.5}}, .granted = 4, .withdrawn = 3, .failed = 1};
+  node.counters.pod_swap = {
+      .limited = 3, .kept_in_zswap = 2, .throttles = 40, .set = 8, .restored = 3, .failed = 1};
   node.counters.cpu_suppress = {.pods = {CgroupId{5}}, .suppressed = 6, .released = 5, .failed = 1};
   node.audit_log = "/var/log/headroom/evictions.jsonl";
   return node;

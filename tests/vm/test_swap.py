@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that runs out while there is swap: on a disk, compressed in memory, and given to the machine on the way. The kernel
 swaps before the working set is high, so memory.available counts what swap gains and costs; swap.available has a threshold in
-some of these tests only."""
+some of these tests only. And pods that take too much of it, or that must not wait for a disk (podSwap)."""
 
+import json
 from contextlib import contextmanager
 
 from disk_node import configuration
+from lab import Skip
 from node import Node, Pod, small_bystanders
 
 KERNELS = ("6.12",)
@@ -127,3 +129,127 @@ def test_cold_pages_in_zram_evict_no_pod(vm):
         assert not node.evictions() and node.kernel_oom_kills() == 0
         assert all(node.alive(pod) for pod in [cold, *others])
         assert "headroom_memory_room_bytes " in node.metrics()
+
+
+MIB = 1 << 20
+SWAP_FILES = ("memory.swap.high", "memory.zswap.writeback")
+
+
+def read(vm, path):
+    return vm.run(f"cat {path}", check=True).out.strip()
+
+
+def swap_changes(node):
+    listed = json.loads(node.vm.run("headroomctl changes --json", check=True).out)["changes"]
+    return {(each["setting"], each["object"], each["current"], each["original"]) for each in listed if each["setting"] in SWAP_FILES}
+
+
+def swap_out(vm, pod, mebibytes):
+    """Less than it holds: memory.reclaim fails with EAGAIN if it cannot take all of it."""
+    vm.run(f"echo {mebibytes}M > {pod.cgroup}/memory.reclaim", timeout=60)
+    return int(read(vm, f"{pod.cgroup}/memory.swap.current"))
+
+
+def stall_seconds(node, name):
+    stalls = next(pod for pod in node.status()["pods"] if pod["name"] == name)["stalls"]
+    return {cause: waits["ns"] / 1e9 for cause, waits in stalls.items()}
+
+
+def grown(vm, pod, seconds):
+    """MiB of memory and swap that it took in this time."""
+    held = f"$(($(cat {pod.cgroup}/memory.current) + $(cat {pod.cgroup}/memory.swap.current)))"
+    before, after = vm.run(f"echo {held}; sleep {seconds}; echo {held}", timeout=seconds + 30, check=True).out.split()
+    return (int(after) - int(before)) / MIB
+
+
+def test_a_pod_that_takes_too_much_swap_is_slowed_down_and_no_other_is(vm):
+    """Two pods grow alike, both with 150 MiB in swap; one is within its request. The waits are the pod's own: nothing is evicted."""
+    with Node(vm, replayed=True) as node:
+        vm.run("swapon --show | grep -q .", check=True)
+        high = int(0.2 * 1024 * int(vm.run("awk '/^SwapTotal:/{print $2}' /proc/meminfo", check=True).out)) // 65536 * 65536
+        node.start(configuration(DEFAULT, podSwap={"high": "20%"}, pressure={"memory": {"threshold": "20%", "grace": "3s"}}))
+        grows = "--hold 200M --after 20 --rate 4M --until 400M"
+        hog = node.run_pod(Pod("hog"), grows)
+        within = node.run_pod(Pod("within", "burstable", {"memory": "500Mi"}), grows)
+        for pod in (hog, within):
+            vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {195 * MIB} ]", timeout=60)
+        vm.wait_until(f"[ $(cat {hog.cgroup}/memory.swap.high) = {high} ]", timeout=10)
+        assert read(vm, f"{within.cgroup}/memory.swap.high") == "max"
+        for pod in (hog, within):
+            assert swap_out(vm, pod, 150) > 1.2 * high, "beyond 18% above it the kernel's delay is the longest"
+        vm.wait_until(f"[ $(($(cat {within.cgroup}/memory.current) + $(cat {within.cgroup}/memory.swap.current))) -gt {212 * MIB} ]", timeout=60)
+        slow, quick = grown(vm, hog, 10), grown(vm, within, 10)
+        stalls = stall_seconds(node, "hog")
+        print(f"    {high >> 20} MiB of swap: {slow:.1f} MiB grown in 10 s above it, {quick:.1f} MiB by the other; waits {stalls}")
+        assert quick > 25 and slow < quick / 3, (slow, quick)
+        assert stalls.get("high", 0) > 3, stalls
+        assert stalls.get("refault", 0) + stalls.get("global", 0) < stalls["high"] / 4, stalls
+        assert (SWAP_FILES[0], hog.cgroup.removeprefix("/sys/fs/cgroup"), str(high), "max") in swap_changes(node)
+        vm.wait_until("curl -sS http://127.0.0.1:9750/metrics | grep -q '^headroom_swap_throttles_total [1-9]'", timeout=10)
+        assert "headroom_swap_limited_pods 1" in node.metrics()
+        assert not node.evictions() and not any(node.status()["conditions"].values()) and node.kernel_oom_kills() == 0
+        assert node.alive(hog) and node.alive(within)
+
+
+def test_what_protected_pods_swap_stays_in_zswap(vm):
+    """Random pages, which zswap compresses badly or not at all: those of a protected pod stay in memory, the other pod's go to the disk."""
+    if vm.run("test -e /sys/module/zswap/parameters/enabled").code != 0:
+        raise Skip("the kernel has no zswap")
+    enabled = read(vm, "/sys/module/zswap/parameters/enabled")
+    try:
+        vm.run("echo Y > /sys/module/zswap/parameters/enabled", check=True)
+        with Node(vm) as node:
+            vm.run("swapon --show | grep -q .", check=True)
+            node.start(configuration(DEFAULT, podSwap={"zswapWriteback": False, "protectedPriority": 1000}))
+            bank = node.run_pod(Pod("bank", "burstable", {"memory": "50Mi"}, priority=1000), "--hold 150M --random")
+            batch = node.run_pod(Pod("batch", "burstable", {"memory": "50Mi"}), "--hold 150M --random")
+            for pod in (bank, batch):
+                vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {145 * MIB} ]", timeout=60)
+            for cgroup in (bank.cgroup, f"{bank.cgroup}/{bank.unit}"):
+                vm.wait_until(f"[ $(cat {cgroup}/memory.zswap.writeback) = 0 ]", timeout=10)
+            assert read(vm, f"{batch.cgroup}/memory.zswap.writeback") == "1"
+            kept, out = swap_out(vm, bank, 100), swap_out(vm, batch, 100)
+            stored = int(vm.run(f"awk '/^zswapped /{{print $2}}' {bank.cgroup}/memory.stat", check=True).out)
+            print(f"    random pages: {kept >> 20} MiB swapped by the protected pod, {stored >> 20} MiB of it in zswap; {out >> 20} MiB by the other")
+            assert kept - stored < 5 * MIB < 80 * MIB < out, (kept, stored, out)
+            assert "headroom_zswap_kept_pods 1" in node.metrics()
+            assert node.alive(bank) and node.alive(batch) and not node.evictions()
+    finally:
+        vm.run(f"echo {enabled} > /sys/module/zswap/parameters/enabled", check=True)
+
+
+def test_no_swap_setting_is_left_when_the_daemon_reloads_stops_or_dies(vm):
+    with Node(vm) as node:
+        vm.run("swapon --show | grep -q .", check=True)
+        wanted = configuration(DEFAULT, podSwap={"high": "25%", "zswapWriteback": False})
+        node.start(wanted)
+        hog, bank = node.run_pod(Pod("hog"), "--hold 20M"), small_bystanders(node)[0]
+        files = {f"{hog.cgroup}/memory.swap.high": "max", f"{bank.cgroup}/memory.zswap.writeback": "1"}
+        files = {file: original for file, original in files.items() if vm.run(f"test -e {file}").code == 0}  # zswap: 6.8
+        assert files
+
+        def wait_until_all(changed):
+            for file, original in files.items():
+                vm.wait_until(f"[ $(cat {file}) {'!=' if changed else '='} {original} ]", timeout=10)
+
+        wait_until_all(changed=True)
+        node.configure(configuration(DEFAULT))
+        vm.run("systemctl reload headroomd.service", check=True)
+        wait_until_all(changed=False)
+        assert not swap_changes(node)
+        node.configure(wanted)
+        vm.run("systemctl reload headroomd.service", check=True)
+        wait_until_all(changed=True)
+        node.stop()
+        assert all(read(vm, file) == original for file, original in files.items())
+        assert vm.run("test -e /run/headroom/pod-swap.json").code == 1
+        vm.run("systemctl start headroomd.service", check=True)
+        wait_until_all(changed=True)
+        vm.run("systemctl mask --runtime headroomd.service; systemctl kill -s KILL headroomd.service; sleep 1", check=True)
+        assert all(read(vm, file) != original for file, original in files.items()), "a killed daemon restores nothing itself"
+        assert {setting for setting, *_ in swap_changes(node)} == {file.rsplit("/", 1)[1] for file in files}
+        vm.run("systemctl unmask headroomd.service", check=True)
+        node.configure(configuration(DEFAULT))
+        vm.run("systemctl reset-failed headroomd.service; systemctl start headroomd.service", check=True)
+        wait_until_all(changed=False)
+        assert not swap_changes(node)

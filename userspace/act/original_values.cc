@@ -62,6 +62,9 @@ CgroupOverridesFile cpu_burst_file(const std::filesystem::path& state_dir) {
 CgroupOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir) {
   return CgroupOverridesFile(state_dir / "cpu-suppress.json");
 }
+CgroupOverridesFile pod_swap_file(const std::filesystem::path& state_dir) {
+  return CgroupOverridesFile(state_dir / "pod-swap.json");
+}
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir) {
   return SuspendedLimitsFile(state_dir / "lifted-limits.json", &decode_unversioned);
 }

@@ -16,7 +16,7 @@
 namespace headroom::state {
 
 template <>
-inline constexpr unsigned kEnumerators<act::OverriddenFile> = 3;
+inline constexpr unsigned kEnumerators<act::OverriddenFile> = 5;
 
 HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
 HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
@@ -38,6 +38,7 @@ MemoryHighFile memory_high_file(const std::filesystem::path& state_dir);
 MemoryMaxFile memory_max_file(const std::filesystem::path& state_dir);
 CgroupOverridesFile cpu_burst_file(const std::filesystem::path& state_dir);
 CgroupOverridesFile cpu_suppress_file(const std::filesystem::path& state_dir);
+CgroupOverridesFile pod_swap_file(const std::filesystem::path& state_dir);
 SuspendedLimitsFile suspended_limits_file(const std::filesystem::path& state_dir);
 OomScoreFile oom_score_file(const std::filesystem::path& state_dir);
 

@@ -14,6 +14,7 @@
 #include "judge/limits/burst_plan.h"
 #include "judge/limits/cold_memory.h"
 #include "judge/limits/limit_plan.h"
+#include "judge/limits/pod_swap_plan.h"
 #include "judge/limits/suppress_plan.h"
 #include "judge/memory/memory_policy.h"
 
@@ -298,6 +299,7 @@ struct Config {
   PodMemoryConfig pod_memory;
   judge_limits::BurstPolicy cpu_burst;
   judge_limits::SuppressPolicy cpu_suppress;
+  judge_limits::PodSwapPolicy pod_swap;
   // fastestFill was given; else the daemon measures, and policy has the least that it assumes.
   bool fastest_fill_configured = false;
 

@@ -270,6 +270,15 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.coldMemory.swappiness", kInteger, kNone,
      "From 0, page cache alone, to 200; else the kernel's. Before Linux 6.11 the kernel's as well"},
 
+    {"headroom.podSwap.high", kString, kNone,
+     "A pod over its request is slowed down once it holds this share of the node's swap; else "
+     "none"},
+    {"headroom.podSwap.zswapWriteback", kBoolean, "true",
+     "false: what protected pods swap stays in zswap, and is not written to a device"},
+    {"headroom.podSwap.protectedPriority", kInteger, kNone,
+     "Pods of at least this priority are protected, beside Guaranteed and critical ones; else "
+     "none"},
+
     {"headroom.cpuBurst.budget", kString, kNone,
      "Pods throttled while their CPUs are idle get cpu.max.burst: this share of the CPUs; else "
      "none"},

@@ -11,6 +11,7 @@
 #include "ctl/common/print_error.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -31,6 +32,10 @@ std::string limit_text(std::optional<Bytes> limit) {
   return limit ? std::to_string(limit->count) : "max";
 }
 
+std::string value_text(std::uint64_t value) {
+  return value == act::kNoLimit ? "max" : std::to_string(value);
+}
+
 void add(const act::MemoryHighOverrides::Found& found, Changes& changes) {
   for (const auto& [cgroup, high] : found)
     changes.push_back({"memory.high", high.path, limit_text(high.set), limit_text(high.found)});
@@ -46,8 +51,8 @@ void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
 
 void add(const act::CgroupOverrides::Found& found, Changes& changes) {
   for (const auto& [cgroup, each] : found) {
-    changes.push_back({act::file_of(each.setting), each.path, std::to_string(each.set),
-                       std::to_string(each.found)});
+    changes.push_back(
+        {act::file_of(each.setting), each.path, value_text(each.set), value_text(each.found)});
     // It reads 0 while cpu.idle is set.
     if (each.setting == act::OverriddenFile::kIdle)
       changes.push_back({act::file_of(act::OverriddenFile::kWeight), each.path, "0",
@@ -117,6 +122,7 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
   if (done) done = add_result(act::memory_max_file(directory).read(), changes);
   if (done) done = add_result(act::cpu_burst_file(directory).read(), changes);
   if (done) done = add_result(act::cpu_suppress_file(directory).read(), changes);
+  if (done) done = add_result(act::pod_swap_file(directory).read(), changes);
   if (done) done = add_result(act::suspended_limits_file(directory).read(), changes);
   if (done) done = add_result(act::oom_score_file(directory).read(), changes);
   if (done && !files.cpu_state_file.empty())

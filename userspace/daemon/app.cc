@@ -116,6 +116,7 @@ Instant App::turn(report::WakeSource wake) {
   workers_.watch_pod_memory(config(), snapshot, verdict, sources_.names());
   workers_.watch_quotas(config(), snapshot, sources_.names());
   workers_.suppress_pods(config(), snapshot, sources_.names());
+  workers_.limit_pod_swap(config(), snapshot, sources_.names());
   recorder_.record_turn(snapshot, verdict, engine_.outcomes());
 
   sources_.observer().set_limits(config_.policy(), verdict);

@@ -28,6 +28,10 @@ bool suppresses_pods(const config::Config& config) {
   return config.cpu_suppress.threshold && config.policy.mode == Mode::kEnforce;
 }
 
+bool limits_pod_swap(const config::Config& config) {
+  return config.pod_swap.any() && config.policy.mode == Mode::kEnforce;
+}
+
 // Near a threshold there are sweeps every few milliseconds.
 constexpr Duration kRequestPeriod = std::chrono::milliseconds(500);
 
@@ -39,6 +43,7 @@ Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
   update_pod_memory(config);
   update_cpu_burst(config);
   update_cpu_suppress(config);
+  update_pod_swap(config);
   return start_slices(config);
 }
 
@@ -167,11 +172,32 @@ void BackgroundWorkers::suppress_pods(const config::Config& config, const Snapsh
   cpu_suppress_->request(suppress_requests_.next(config.cpu_suppress, snapshot, names, tiers_in));
 }
 
+// Started if it is configured, or if an earlier daemon left cgroups to restore.
+void BackgroundWorkers::update_pod_swap(const config::Config& config) {
+  const bool wanted = limits_pod_swap(config);
+  if (config.pod_swap.any() && !wanted)
+    log::warning("headroom.podSwap is set, but headroom.mode is observe: no pod's swap is limited");
+  if (!pod_swap_ && (wanted || act::pod_swap_file(config.state_dir).exists()))
+    pod_swap_ = std::make_unique<PodSwapWorker>(root_.mount, config.state_dir);
+  if (pod_swap_ && !wanted) pod_swap_->request({});
+  pod_swap_requests_ = {};
+  pod_swap_requested_at_ = {};
+}
+
+void BackgroundWorkers::limit_pod_swap(const config::Config& config, const Snapshot& snapshot,
+                                       const report::CgroupNames& names) {
+  if (!pod_swap_ || !snapshot.cgroups || !limits_pod_swap(config)) return;
+  if (snapshot.at - pod_swap_requested_at_ < kRequestPeriod) return;
+  pod_swap_requested_at_ = snapshot.at;
+  pod_swap_->request(pod_swap_requests_.next(config.pod_swap, snapshot, names));
+}
+
 void BackgroundWorkers::report_to(report::NodeReporter& reporter) const {
   if (slices_) reporter.set_slices(slices_->current());
   if (pod_memory_) reporter.set_pod_memory(pod_memory_->counts());
   if (cpu_burst_) reporter.set_cpu_burst(cpu_burst_->counts());
   if (cpu_suppress_) reporter.set_cpu_suppress(cpu_suppress_->counts());
+  if (pod_swap_) reporter.set_pod_swap(pod_swap_->counts());
   if (!oom_score_worker_) return;
   const act::OomScoreCounts counts = oom_score_worker_->counters();
   reporter.set_oom_scores(

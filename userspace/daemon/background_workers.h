@@ -10,6 +10,8 @@
 #include "daemon/limits/cpu_suppress_request.h"
 #include "daemon/limits/cpu_suppress_worker.h"
 #include "daemon/limits/pod_memory_worker.h"
+#include "daemon/limits/pod_swap_request.h"
+#include "daemon/limits/pod_swap_worker.h"
 #include "daemon/slices/slice_worker.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "daemon/state/oom_score_worker.h"
@@ -56,6 +58,10 @@ class BackgroundWorkers {
   void suppress_pods(const config::Config& config, const Snapshot& snapshot,
                      const report::CgroupNames& names);
 
+  // After a sweep; does nothing unless podSwap is configured.
+  void limit_pod_swap(const config::Config& config, const Snapshot& snapshot,
+                      const report::CgroupNames& names);
+
   // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
@@ -71,6 +77,7 @@ class BackgroundWorkers {
   void update_pod_memory(const config::Config& config);
   void update_cpu_burst(const config::Config& config);
   void update_cpu_suppress(const config::Config& config);
+  void update_pod_swap(const config::Config& config);
 
   const observe::CgroupRoot root_;
   const std::shared_ptr<KubeletContainerNames> container_names_ =
@@ -90,6 +97,9 @@ class BackgroundWorkers {
   std::unique_ptr<CpuSuppressWorker> cpu_suppress_;  // null: never switched on
   CpuSuppressRequests suppress_requests_;
   Instant suppress_requested_at_{};
+  std::unique_ptr<PodSwapWorker> pod_swap_;  // null: never switched on
+  PodSwapRequests pod_swap_requests_;
+  Instant pod_swap_requested_at_{};
 };
 
 }  // namespace headroom::daemon

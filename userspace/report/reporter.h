@@ -140,6 +140,7 @@ class NodeReporter {
   }
   void set_pod_memory(const PodMemoryCounts& counts) { counters_.pod_memory = counts; }
   void set_cpu_burst(const CpuBurstCounts& counts) { counters_.cpu_burst = counts; }
+  void set_pod_swap(const PodSwapCounts& counts) { counters_.pod_swap = counts; }
   void set_cpu_suppress(const CpuSuppressCounts& counts) { counters_.cpu_suppress = counts; }
   // The source of each group, after each self-check.
   void set_sources(const Sources& sources) {

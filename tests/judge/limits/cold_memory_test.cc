@@ -51,6 +51,16 @@ TEST_F(ColdMemory, WhatComesBackHalvesItAndPauses) {
   EXPECT_EQ(cost(), 20u);
 }
 
+TEST_F(ColdMemory, IsPushedNoFurtherThanMemorySwapHigh) {
+  reading.swap_room = 20 * kMiB;
+  EXPECT_EQ(second(), 16);
+  EXPECT_EQ(second(), 20) << "and not 24";
+  reading.swap_room = kMiB - 1;
+  EXPECT_EQ(second(), 0);
+  reading.swap_room.reset();
+  EXPECT_EQ(second(), 54);
+}
+
 TEST_F(ColdMemory, WorkingMemoryIsLeftAlone) {
   std::int64_t pushed = 0;
   for (int i = 0; i < 600; ++i)

@@ -31,6 +31,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "ladder",       "thrashAware",
     "podLimits",    "coldMemory",
     "cpuBurst",     "cpuSuppress",
+    "podSwap",
 });
 
 constexpr std::array<Choice<Mode>, 2> kModes{
@@ -263,6 +264,7 @@ void read_headroom(const Section& section, const std::string& file, Config& conf
   read_pod_memory(section, config);
   read_cpu_burst(section, config);
   read_cpu_suppress(section, config);
+  read_pod_swap(section, config);
 }
 
 }  // namespace headroom::config

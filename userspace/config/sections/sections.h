@@ -89,6 +89,12 @@ std::span<const std::string_view> cpu_suppress_keys();
 
 void read_cpu_suppress(const Section& headroom, Config& config);
 
+// headroom.podSwap: what pods may do with the node's swap.
+
+std::span<const std::string_view> pod_swap_keys();
+
+void read_pod_swap(const Section& headroom, Config& config);
+
 // headroom.pressure: thresholds on time lost to the node's own shortage.
 
 std::span<const std::string_view> memory_pressure_keys();

@@ -156,6 +156,14 @@ CpuSuppressStatus cpu_suppress_of(const Json& json) {
   return {.pods = count("pods"), .suppressed = count("suppressed"), .released = count("released")};
 }
 
+PodSwapStatus pod_swap_of(const Json& json) {
+  const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
+  return {.limited = count("limited"),
+          .kept_in_zswap = count("kept_in_zswap"),
+          .throttles = count("throttles"),
+          .set = count("set")};
+}
+
 PodStatus pod_of(const Json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
@@ -220,6 +228,7 @@ Status status_of(const Json& json) {
   status.pod_memory = pod_memory_of(at(counters, "pod_memory"));
   status.cpu_burst = cpu_burst_of(at(counters, "cpu_burst"));
   status.cpu_suppress = cpu_suppress_of(at(counters, "cpu_suppress"));
+  status.pod_swap = pod_swap_of(at(counters, "pod_swap"));
   status.self_cpu_seconds = number(at(json, "process"), "cpu_seconds");
   status.self_resident = integer(at(json, "process"), "resident_bytes");
   for (const auto& [group, source] : at(json, "sources").items())

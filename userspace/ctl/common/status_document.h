@@ -126,6 +126,11 @@ struct CpuSuppressStatus {
   std::int64_t pods = 0, suppressed = 0, released = 0;
 };
 
+// headroom.podSwap; the pods are of now.
+struct PodSwapStatus {
+  std::int64_t limited = 0, kept_in_zswap = 0, throttles = 0, set = 0;
+};
+
 struct Status {
   std::string version;
   std::string mode;
@@ -136,6 +141,7 @@ struct Status {
   PodMemoryStatus pod_memory;
   CpuBurstStatus cpu_burst;
   CpuSuppressStatus cpu_suppress;
+  PodSwapStatus pod_swap;
   std::vector<ThresholdStatus> thresholds;
   std::map<std::string, bool> conditions;
   std::vector<std::string> taints;  // "dedicated=gpu:NoExecute"

@@ -188,6 +188,12 @@ std::string cpu_suppress_line(const CpuSuppressStatus& done) {
                      done.suppressed, done.released);
 }
 
+std::string pod_swap_line(const PodSwapStatus& done) {
+  if (done.set == 0) return "";
+  return fmt::format("swap of pods:  {} limited  slowed down {} times  {} kept in zswap\n",
+                     done.limited, done.throttles, done.kept_in_zswap);
+}
+
 // "" on most nodes: they have no taints.
 std::string taint_line(const Status& status) {
   if (status.taints.empty()) return "";
@@ -239,6 +245,7 @@ std::string render_status(const Status& status, const Screen& screen) {
   text += '\n' + condition_line(status, screen);
   text += taint_line(status);
   text += pod_memory_lines(status.pod_memory);
+  text += pod_swap_line(status.pod_swap);
   text += cpu_burst_line(status.cpu_burst);
   text += cpu_suppress_line(status.cpu_suppress);
   text += forecast_line(status);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/limits/pod_memory_request.h"
 
+#include "daemon/limits/pod_swap_request.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +41,17 @@ bool is_cold_memory_wanted(const judge_limits::ColdPolicy& policy, const Snapsho
              static_cast<double>(*policy.below) * static_cast<double>(seen->capacity);
 }
 
-void add_over_request(const Snapshot& snapshot, const report::CgroupNames& names,
+// Cold memory is pushed out so that no pod waits: not so far that podSwap slows the pod down.
+std::optional<std::int64_t> swap_room(const judge_limits::PodSwapPolicy& policy,
+                                      const Snapshot& snapshot, const PodReading& pod) {
+  const auto plan = plan_pod_swap(policy, pod, swap_total(snapshot), /*is_limited=*/true);
+  if (!plan.high || pod.record->swap_usage == HR_UNKNOWN) return std::nullopt;
+  return std::max<std::int64_t>(
+      plan.high->count - static_cast<std::int64_t>(pod.record->swap_usage), 0);
+}
+
+void add_over_request(const judge_limits::PodSwapPolicy& swap, const Snapshot& snapshot,
+                      const report::CgroupNames& names,
                       std::vector<PodMemoryRequest::OverRequest>& pods) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_RECLAIM;
@@ -50,12 +62,12 @@ void add_over_request(const Snapshot& snapshot, const report::CgroupNames& names
     if (record.populated == 0 || usage <= pod.memory_request.count) continue;
     const auto known = [](hr_u64 pages) { return pages == HR_UNKNOWN ? 0 : pages; };
     if (const auto path = names.path_of(pod.cgroup); !path.empty())
-      pods.push_back(
-          {.id = pod.cgroup,
-           .path = std::string(path),
-           .usage = usage,
-           .request = pod.memory_request.count,
-           .refaulted = (known(record.refault_anon) + known(record.refault_file)) * page});
+      pods.push_back({.id = pod.cgroup,
+                      .path = std::string(path),
+                      .usage = usage,
+                      .request = pod.memory_request.count,
+                      .refaulted = (known(record.refault_anon) + known(record.refault_file)) * page,
+                      .swap_room = swap_room(swap, snapshot, pod)});
   }
 }
 
@@ -86,7 +98,7 @@ PodMemoryRequest pod_memory_request(const config::Config& config, const Snapshot
   if (!snapshot.cgroups) return request;
   if (request.limits.any()) add_limited(snapshot, names, request.limited);
   request.cold_wanted = is_cold_memory_wanted(request.cold, snapshot);
-  if (request.cold.below) add_over_request(snapshot, names, request.over_request);
+  if (request.cold.below) add_over_request(config.pod_swap, snapshot, names, request.over_request);
   return request;
 }
 

@@ -11,6 +11,7 @@
 #include <headroom/units.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct PodMemoryRequest {
     std::string path;
     std::int64_t usage = 0;  // bytes
     std::int64_t request = 0;
-    std::uint64_t refaulted = 0;  // bytes since the pod began
+    std::uint64_t refaulted = 0;              // bytes since the pod began
+    std::optional<std::int64_t> swap_room{};  // bytes below its memory.swap.high; absent: none
   };
   judge_limits::LimitPolicy limits{};
   judge_limits::ColdPolicy cold{};

@@ -296,7 +296,8 @@ void PodMemoryWorker::push_cold_memory() {
                                                         .request = pod.request,
                                                         .refaulted = pod.refaulted,
                                                         .pushed = done.bytes,
-                                                        .wanted = active_.cold_wanted},
+                                                        .wanted = active_.cold_wanted,
+                                                        .swap_room = pod.swap_room},
                                                        history);
     if (bytes == 0) continue;
     auto directory = std::make_shared<Fd>(

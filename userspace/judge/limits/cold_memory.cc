@@ -40,7 +40,8 @@ std::int64_t plan_cold(const ColdPolicy& policy, const ColdReading& reading, Col
   history.pause = kPause;
   history.next = reading.at + kPause;
   if (!reading.wanted) return 0;
-  const std::int64_t amount = std::min(history.step, reading.usage - reading.request);
+  const std::int64_t amount = std::min(
+      {history.step, reading.usage - reading.request, reading.swap_room.value_or(history.step)});
   return amount >= kMinStep ? amount : 0;
 }
 

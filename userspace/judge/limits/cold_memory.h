@@ -21,7 +21,7 @@ struct ColdPolicy {
   friend bool operator==(const ColdPolicy&, const ColdPolicy&) = default;
 };
 
-// Bytes; the last two in total, since the pod began.
+// Bytes. `refaulted` and `pushed` are in total, since the pod began.
 struct ColdReading {
   Instant at{};
   std::int64_t usage = 0;
@@ -29,6 +29,8 @@ struct ColdReading {
   std::uint64_t refaulted = 0;
   std::uint64_t pushed = 0;
   bool wanted = true;  // the node has little memory left
+  // That it may still swap before memory.swap.high slows it down; absent: no such limit.
+  std::optional<std::int64_t> swap_room{};
 };
 
 struct ColdHistory {

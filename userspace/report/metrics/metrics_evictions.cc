@@ -170,6 +170,29 @@ void add_cpu_suppress(const CpuSuppressCounts& counts, Families& families) {
       .append_to(families);
 }
 
+void add_pod_swap(const PodSwapCounts& counts, Families& families) {
+  MetricFamilyBuilder::gauge("headroom_swap_limited_pods",
+                             "Pods with a memory.swap.high of headroomd.")
+      .add(static_cast<double>(counts.limited))
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_swap_throttles_total",
+      "Times that tasks were slowed down above the memory.swap.high that headroomd set.")
+      .add(counts.throttles)
+      .append_to(families);
+  MetricFamilyBuilder::gauge("headroom_zswap_kept_pods",
+                             "Protected pods whose swapped pages stay in zswap.")
+      .add(static_cast<double>(counts.kept_in_zswap))
+      .append_to(families);
+  MetricFamilyBuilder::counter(
+      "headroom_swap_setting_changes_total",
+      "Writes of memory.swap.high and memory.zswap.writeback of cgroups, by what was done.")
+      .add(counts.failed, {{"change", "failed"}})
+      .add(counts.restored, {{"change", "restored"}})
+      .add(counts.set, {{"change", "set"}})
+      .append_to(families);
+}
+
 void add_eviction_ends(const Counters& counters, Families& families) {
   MetricFamilyBuilder::counter(
       "headroom_eviction_completions_total",
@@ -209,6 +232,7 @@ void add_eviction_ends(const Counters& counters, Families& families) {
   add_pod_memory(counters.pod_memory, families);
   add_cpu_burst(counters.cpu_burst, families);
   add_cpu_suppress(counters.cpu_suppress, families);
+  add_pod_swap(counters.pod_swap, families);
   MetricFamilyBuilder::counter("headroom_loop_stalls_total",
                                "Turns of the main loop that were overdue by more than one second.")
       .add(counters.loop_hangs)

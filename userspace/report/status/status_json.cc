@@ -305,6 +305,12 @@ Json cpu_suppress_json(const CpuSuppressCounts& counts) {
           {"failed", counts.failed}};
 }
 
+Json pod_swap_json(const PodSwapCounts& counts) {
+  return {{"limited", counts.limited},     {"kept_in_zswap", counts.kept_in_zswap},
+          {"throttles", counts.throttles}, {"set", counts.set},
+          {"restored", counts.restored},   {"failed", counts.failed}};
+}
+
 Json counters_json(const Counters& counters) {
   std::uint64_t evicted = 0, would = 0, failed = 0;
   for (std::size_t i = 0; i < kCauses; ++i) {
@@ -339,6 +345,7 @@ Json counters_json(const Counters& counters) {
           {"pod_memory", pod_memory_json(counters.pod_memory)},
           {"cpu_burst", cpu_burst_json(counters.cpu_burst)},
           {"cpu_suppress", cpu_suppress_json(counters.cpu_suppress)},
+          {"pod_swap", pod_swap_json(counters.pod_swap)},
           {"missing_readings", counters.missing_readings},
           {"audit_lost", counters.audit_lost},
           {"log_lost", counters.log_lost}};

@@ -91,6 +91,17 @@ struct CpuSuppressCounts {
   friend bool operator==(const CpuSuppressCounts&, const CpuSuppressCounts&) = default;
 };
 
+// headroom.podSwap. The first two are of now, the rest is in total.
+struct PodSwapCounts {
+  std::uint64_t limited = 0;        // pods with a memory.swap.high
+  std::uint64_t kept_in_zswap = 0;  // pods whose pages are not written to a device
+  std::uint64_t throttles = 0;      // times that tasks were slowed down at memory.swap.high
+  // Cgroups.
+  std::uint64_t set = 0, restored = 0;
+  std::uint64_t failed = 0;  // writes that the kernel refused
+  friend bool operator==(const PodSwapCounts&, const PodSwapCounts&) = default;
+};
+
 // Totals since the daemon started.
 struct Counters {
   std::array<std::array<std::uint64_t, kResults>, kCauses> evictions{};  // by cause_of()
@@ -165,6 +176,7 @@ struct Counters {
   PodMemoryCounts pod_memory;
   CpuBurstCounts cpu_burst;
   CpuSuppressCounts cpu_suppress;
+  PodSwapCounts pod_swap;
 
   // The counter for an outcome of this decision. A pod that loses only a part is not evicted.
   std::uint64_t& eviction_counter(const Decision& decision, Outcome::Result result) {

@@ -51,6 +51,10 @@ TEST(Check, AGoodHostHasNoFindings) {
     EXPECT_EQ(each.state, State::kOk) << each.subject << ": " << each.found;
 }
 
+TEST(Check, ZswapIsNoSubjectUnlessItIsAskedFor) {
+  EXPECT_EQ(find(findings(good_host()), "zswap"), nullptr);
+}
+
 struct Case {
   const char* name;
   std::function<void(HostFacts&)> change;
@@ -94,6 +98,13 @@ const Case kCases[] = {
        f.swap_aware = false;
      },
      "swap", State::kLimited, "no threshold", "does not fall low", "swap.available"},
+    {"pages_kept_in_zswap",
+     [](HostFacts& f) { f.keeps_in_zswap = f.zswap_writeback = f.zswap_enabled = true; }, "zswap",
+     State::kOk, "stays in it", "", ""},
+    {"a_kernel_before_6_8", [](HostFacts& f) { f.keeps_in_zswap = f.zswap_enabled = true; },
+     "zswap", State::kLimited, "no memory.zswap.writeback", "no effect", "6.8"},
+    {"zswap_is_disabled", [](HostFacts& f) { f.keeps_in_zswap = f.zswap_writeback = true; },
+     "zswap", State::kLimited, "disabled", "no effect", "zswap.enabled=1"},
     {"swap_with_one",
      [](HostFacts& f) {
        f.swap = f.swap_threshold = true;

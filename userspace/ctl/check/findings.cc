@@ -3,6 +3,7 @@
 
 #include "base/human_readable.h"
 #include "config/kubelet_keys.h"
+#include "ctl/check/memory_findings.h"
 
 #include <headroom/cgroup_record.h>
 
@@ -300,49 +301,6 @@ Finding check_kubelet_source(const KubeletSource& kubelet) {
   return {kSubject, State::kOk, fmt::format("{} from {}", kubelet.pods, kubelet.url), "", ""};
 }
 
-// With the kubelet's rule, memory.available stays high while the kernel swaps: pods thrash, and no
-// memory threshold is crossed.
-Finding check_swap(const HostFacts& facts) {
-  if (!facts.swap && facts.thrash_aware)
-    return {"swap", State::kOk,
-            "off: memory.available is the kubelet's, and MemAvailable without page cache while the "
-            "node thrashes (thrashAware: true)",
-            "", ""};
-  if (!facts.swap)
-    return {"swap", State::kOk,
-            "off: memory.available is the kubelet's (swapAware acts on a node with swap only)", "",
-            ""};
-  if (facts.swap_aware)
-    return {"swap", State::kOk,
-            "on: memory.available counts what swap gains and costs (swapAware: true), because the "
-            "kernel swaps before the kubelet's value is low",
-            "", ""};
-  if (facts.swap_threshold)
-    return {"swap", State::kOk,
-            "on: memory.available is the kubelet's (swapAware: false), and swap.available has a "
-            "threshold",
-            "", ""};
-  return {"swap", State::kLimited,
-          "on: memory.available is the kubelet's (swapAware: false), and swap.available has no "
-          "threshold",
-          "memory.available does not fall low before swap is full: no pod is evicted until then",
-          "headroom.swapAware: true, or set swap.available in evictionHard, such as 10%"};
-}
-
-Finding check_kernel_memory(const HostFacts& facts) {
-  const Bytes unaccounted = facts.unaccounted.value_or(Bytes{});
-  const std::string held = report::human_bytes(unaccounted.count) + " in neither anon nor file";
-  if (!facts.kernel_threshold)
-    return {"kernel memory", State::kLimited, held + "; kernel.memAvailable has no threshold",
-            "memory.available counts that as available: the kernel's OOM killer may act first",
-            "headroom.kernelMemAvailable: 50Mi"};
-  if (unaccounted.count <= facts.memory.count / 10)
-    return {"kernel memory", State::kOk, held, "", ""};
-  return {"kernel memory", State::kLimited, held,
-          "memory.available counts that as available: kernel.memAvailable may be crossed first",
-          "see Slab, PageTables and Percpu in /proc/meminfo; raise systemReserved"};
-}
-
 // A kubelet writes oom_score_adj only when it starts a container.
 Finding check_oom_score_mirroring(const HostFacts& facts) {
   constexpr std::string_view kSubject = "oom_score_adj";
@@ -393,13 +351,15 @@ std::vector<Finding> findings(const HostFacts& facts) {
   for (const ProgramFacts& program : facts.programs.value_or(std::vector<ProgramFacts>{}))
     all.push_back(check_bpf_program(program, program_subject(program), facts.system));
   const DaemonFacts* daemon = facts.daemon && *facts.daemon ? &**facts.daemon : nullptr;
-  for (Finding finding :
-       {check_clock(facts), check_systemd(facts), check_configuration(facts), check_daemon(facts),
-        check_descriptors(facts), check_memory_lock(daemon), check_oom_score_adj(daemon),
-        check_conflicting_daemons(facts), check_limit_writers(facts),
-        check_oom_score_mirroring(facts), check_swap(facts), check_kernel_memory(facts),
-        check_project_quota(facts), check_ignored_keys(facts)})
+  for (Finding finding : {check_clock(facts), check_systemd(facts), check_configuration(facts),
+                          check_daemon(facts), check_descriptors(facts), check_memory_lock(daemon),
+                          check_oom_score_adj(daemon), check_conflicting_daemons(facts),
+                          check_limit_writers(facts), check_oom_score_mirroring(facts)})
     all.push_back(std::move(finding));
+  for (Finding& finding : memory_findings(facts))
+    all.push_back(std::move(finding));
+  all.push_back(check_project_quota(facts));
+  all.push_back(check_ignored_keys(facts));
   if (facts.kubelet) all.push_back(check_kubelet_source(*facts.kubelet));
   return all;
 }

@@ -53,11 +53,11 @@ std::string kernel_release() {
   return ::uname(&names) == 0 ? names.release : "";
 }
 
-// The root cgroup has no cgroup.kill, so any child is checked.
-Result<bool> has_cgroup_kill(const fs::path& mount) {
+// The root cgroup lacks these files, so any child is checked.
+Result<bool> cgroups_have(const char* file, const fs::path& mount) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(mount, error))
-    if (entry.is_directory(error)) return fs::exists(entry.path() / "cgroup.kill", error);
+    if (entry.is_directory(error)) return fs::exists(entry.path() / file, error);
   return failure(error ? "list " + mount.string() + ": " + error.message()
                        : "there is no cgroup below the root");
 }
@@ -135,6 +135,7 @@ void probe_configuration(HostFacts& facts) {
   facts.swap_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),
                   [](const Threshold& each) { return each.signal == Signal::kSwapAvailable; });
+  facts.keeps_in_zswap = !loaded.config.pod_swap.zswap_writeback;
   facts.kernel_threshold =
       std::any_of(thresholds.begin(), thresholds.end(),
                   [](const Threshold& each) { return each.signal == Signal::kKernelMemAvailable; });
@@ -242,9 +243,12 @@ HostFacts probe_host() {
   facts.kernel = kernel_release();
   facts.system = OperatingSystem::of_host();
   facts.cgroups = observe::find_cgroup_root();
-  facts.cgroup_kill = has_cgroup_kill(facts.cgroups.mount);
+  facts.cgroup_kill = cgroups_have("cgroup.kill", facts.cgroups.mount);
   facts.pressure = has_pressure();
   facts.swap = has_swap();
+  facts.zswap_writeback =
+      cgroups_have("memory.zswap.writeback", facts.cgroups.mount).value_or(false);
+  facts.zswap_enabled = first_line("/sys/module/zswap/parameters/enabled") == "Y";
   probe_memory(facts);
   facts.btf = ::access("/sys/kernel/btf/vmlinux", R_OK) == 0;
   facts.symbols = facts.root ? shows_symbols()

@@ -76,11 +76,14 @@ struct HostFacts {
   std::vector<std::string> configuration_warnings;  // e.g. of old keys
   std::vector<std::string> ignored_keys;            // of the kubelet, set but not implemented
   std::optional<KubeletSource> kubelet;
-  std::vector<std::string> enforced;   // keys by which headroomd writes what a kubelet may write
-  bool swap = false;                   // swap is on
-  bool swap_aware = true;              // headroom.swapAware
-  bool thrash_aware = false;           // headroom.thrashAware
-  bool swap_threshold = false;         // swap.available has a threshold
+  std::vector<std::string> enforced;  // keys by which headroomd writes what a kubelet may write
+  bool swap = false;                  // swap is on
+  bool swap_aware = true;             // headroom.swapAware
+  bool thrash_aware = false;          // headroom.thrashAware
+  bool swap_threshold = false;        // swap.available has a threshold
+  bool keeps_in_zswap = false;        // headroom.podSwap.zswapWriteback: false
+  bool zswap_writeback = false;       // the kernel has memory.zswap.writeback
+  bool zswap_enabled = false;
   bool kernel_threshold = true;        // kernel.memAvailable has a threshold
   std::optional<Bytes> unaccounted{};  // Snapshot::unaccounted_memory
   Bytes memory{};                      // MemTotal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of the programs that watch waits (tests/bpf/wait_test.cc) on each kernel, with cgroup v2 alone: they hook functions that not
-every kernel lets one hook, and the machine that builds may be one of these."""
+"""The tests of the BPF programs (tests/bpf) on each kernel, with cgroup v2 alone: they hook functions that not every kernel lets one
+hook, and the machine that builds may be one of these."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,13 @@ PAYLOAD = Path(__file__).resolve().parents[2] / "build/test/payload"
 MEMORY = "3G"
 CPUS = 2
 REPORT = "/run/bpf.json"
-FILTER = "'Stalls.*:Throttles.*'"
 
 
-def test_waits_are_seen_on_this_kernel(vm):
+def test_the_programs_do_the_same_on_this_kernel(vm):
     # systemd would take the controllers of the tests' cgroups away.
     out = vm.run(f"systemd-run --quiet --wait --pipe -p Delegate=yes -p Slice=headroom-test-bpf.slice "
-                 f"/opt/headroom/bin/bpf --gtest_filter={FILTER} --gtest_output=json:{REPORT}", timeout=300).out
+                 f"/opt/headroom/bin/bpf --gtest_output=json:{REPORT}", timeout=900).out
+    vm.run("systemctl stop headroom-test-bpf.slice", check=True)
     report = vm.run(f"cat {REPORT}").out
     assert report, out[-4000:]
     tests = [(f"{suite['name']}.{test['name']}", test) for suite in json.loads(report)["testsuites"] for test in suite["testsuite"]]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the site is given about this host.
 #include "config/temp_dir.h"
+#include "daemon/config/system_containers.h"
 #include "daemon/servers.h"
 #include "daemon/sources/runtime_container_names.h"
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/config/system_containers.h"
 #include "daemon/sources/runtime_container_names.h"
 #include "judge/admission/pod_admission.h"
 #include "judge/resources/pod_resources.h"
@@ -276,35 +277,6 @@ report::CgroupScope metric_scope(config::MetricScope scope) {
   }
   return report::CgroupScope::kAll;
 }
-
-// "/kube" may be the slice kube.slice: the kubelet's systemd cgroup driver adds the suffix.
-void add_paths(std::vector<std::string>& paths, std::string_view name) {
-  if (name.empty()) return;
-  std::string path;
-  if (!name.starts_with("/")) path += "/";
-  path += name;
-  paths.push_back(path);
-  if (!name.ends_with(".slice")) paths.push_back(path += ".slice");
-}
-
-}  // namespace
-
-std::vector<report::SystemContainer> system_containers(const config::Config& config) {
-  report::SystemContainer kubelet{"kubelet", {}}, runtime{"runtime", {}}, misc{"misc", {}},
-      pods{"pods", {}};
-  add_paths(kubelet.paths, config.system_cgroups.kubelet);
-  add_paths(kubelet.paths, config.system_cgroups.kube_reserved);
-  kubelet.paths.emplace_back("/system.slice/kubelet.service");
-  for (const char* service : {"containerd", "crio", "docker"})
-    runtime.paths.push_back(std::string("/system.slice/") + service + ".service");
-  add_paths(misc.paths, config.system_cgroups.misc);
-  add_paths(misc.paths, config.system_cgroups.system_reserved);
-  misc.paths.emplace_back("/system.slice");
-  add_paths(pods.paths, config.pods_cgroup);
-  return {kubelet, runtime, misc, pods};
-}
-
-namespace {
 
 std::vector<report::FilesystemSpaces::Place> places_of(const observe::Filesystems& filesystems) {
   std::vector<report::FilesystemSpaces::Place> places{

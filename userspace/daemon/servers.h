@@ -101,10 +101,6 @@ std::shared_ptr<report::Router> make_router(
     std::shared_ptr<const report::ReloadStatus> reload, const observe::Filesystems& filesystems,
     std::string cgroup_root = {});
 
-// The node's cgroups outside the pods, by the Summary API's names: as configured, else as on a
-// systemd host.
-std::vector<report::SystemContainer> system_containers(const config::Config& config);
-
 class Servers {
  public:
   // Everything that the setup refers to must outlive this. Without `router` nothing is served by

@@ -6,6 +6,8 @@
 #include "report/golden.h"
 #include "support/story.h"
 
+#include <headroom/cgroup_record.h>
+
 #include <random>
 
 #include <gtest/gtest.h>
@@ -226,6 +228,56 @@ TEST(Replay, AnAwaitedDescriptionIsRecorded) {
   const Replayed result = replayed(story.recorded());
   EXPECT_TRUE(result.identical());
   EXPECT_FALSE(result.answers.empty());
+}
+
+// Of two sweeps, the second with another service and without a slice; after a baseline all anew.
+TEST(Replay, SystemUseIsRecordedAndDecidesNothing) {
+  SystemUse use;
+  use.unaccounted_memory = 7;
+  use.reserves.kube.memory = 1 << 20;
+  const auto cgroup = [](std::uint64_t id, std::string path, std::uint64_t usage) {
+    SystemCgroup made{.id = CgroupId{id}, .path = std::move(path), .role = SystemRole::kOther};
+    made.record = unknown_record(id, 1);
+    made.record.memory_usage = usage;
+    return made;
+  };
+  Story story(hard_below(101_MiB));
+  TapeWriter tape;
+  std::string bytes;
+  TapeWriter::header(bytes, {});
+  tape.baseline(bytes, at_ms(0), story.policy, {}, 0);
+  use.at = at_ms(10);
+  use.cgroups = {cgroup(1, "/", 10), cgroup(2, "/a.slice", 5)};
+  tape.system_use(bytes, use);
+  use.at = at_ms(20);
+  use.unaccounted_memory.reset();
+  use.cgroups = {cgroup(1, "/", 12), cgroup(3, "/b.slice", 6)};
+  use.cgroups[0].role = SystemRole::kNode;
+  tape.system_use(bytes, use);
+  tape.baseline(bytes, at_ms(30), story.policy, {}, 0);
+  tape.system_use(bytes, use);
+  tape.end(bytes, at_ms(40), 0);
+  auto reader = TapeReader::open(bytes);
+  ASSERT_TRUE(reader);
+  std::vector<SystemUse> read;
+  for (auto frame = reader->next(); *frame; frame = reader->next())
+    if (const auto* each = std::get_if<SystemUse>(*frame)) read.push_back(*each);
+  ASSERT_EQ(read.size(), 3u);
+  EXPECT_EQ(read[0].at, at_ms(10));
+  EXPECT_EQ(read[0].unaccounted_memory, 7);
+  EXPECT_EQ(read[0].reserves, use.reserves);
+  EXPECT_EQ(read[0].cgroups.at(1).path, "/a.slice");
+  EXPECT_EQ(read[0].cgroups.at(1).record.memory_usage, 5u);
+  for (const std::size_t i : {1u, 2u}) {
+    EXPECT_EQ(read[i].unaccounted_memory, std::nullopt);
+    EXPECT_EQ(read[i].reserves, use.reserves);
+    ASSERT_EQ(read[i].cgroups.size(), 2u);
+    EXPECT_EQ(read[i].cgroups[0].path, "/");
+    EXPECT_EQ(read[i].cgroups[0].role, SystemRole::kNode);
+    EXPECT_EQ(read[i].cgroups[0].record.memory_usage, 12u);
+    EXPECT_EQ(read[i].cgroups[1].path, "/b.slice");
+  }
+  EXPECT_TRUE(replayed(bytes).answers.empty());
 }
 
 TEST(Replay, WhatIsNoRecordingOrOfAnotherFormatIsRefused) {

@@ -71,7 +71,8 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
       node_status_(status_setup()),
       shadow_(config_.policy()),
       reporter_(reporter_setup()),
-      recorder_(config_.policy()),
+      system_use_(sources_.names(), config_.get()),
+      recorder_(config_.policy(), &system_use_),
       actuators_(root.mount, config_.get(), sources_),
       eviction_state_(config_.get().state_dir),
       engine_(config_.policy(), sources_.observer(), actuators_.for_mode(config_.policy().mode),
@@ -297,6 +298,7 @@ void App::reconfigure(config::Config config) {
   if (config_.policy().pressure_window != old_window)
     sources_.observer().set_pressure_window(config_.policy().pressure_window);
   sources_.observer().watch_without_swap(config_.get().thrash_aware);
+  system_use_.reconfigure(config_.get());
   engine_.set_cpu_budget(config_.get().cpu_budget);
   propagate_policy();
   if (auto started = workers_.reconfigure(config_.get()); !started)

@@ -11,6 +11,7 @@
 #include "daemon/status/node_status_tracker.h"
 #include "daemon/turn/actuators.h"
 #include "daemon/turn/engine.h"
+#include "daemon/turn/system_use_reader.h"
 #include "daemon/turn/turn_recorder.h"
 #include "manifest/manifest_reader.h"
 #include "observe/cgroup/cgroup_source.h"
@@ -115,6 +116,7 @@ class App {
   NodeStatusTracker node_status_;
   KubeletShadow shadow_;
   report::NodeReporter reporter_;
+  SystemUseReader system_use_;
   TurnRecorder recorder_;
   Actuators actuators_;
   EvictionState eviction_state_;

@@ -232,6 +232,7 @@ class Replayer {
     begun_ = true;
   }
   void play(const Change& change) { adopt(change.policy, true); }
+  void play(const SystemUse&) {}  // nothing was judged by it
   void play(const End& end) {
     result_.lost += end.lost;
     result_.last = end.at;

@@ -5,6 +5,7 @@
 // compile until it is recorded as well; kFormat (tape.h) then goes up by one.
 #pragma once
 
+#include "recording/system_use.h"
 #include "recording/wire.h"
 
 #include <headroom/judge.h>
@@ -43,6 +44,8 @@ template <>
 inline constexpr std::uint64_t kEnumerators<HostPort::Protocol> = 3;
 template <>
 inline constexpr std::uint64_t kEnumerators<TaintEffect> = 3;
+template <>
+inline constexpr std::uint64_t kEnumerators<SystemRole> = 4;
 // The first two are written as the bool was that stood here before.
 template <>
 inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
@@ -355,6 +358,17 @@ HEADROOM_SERIALIZE(MilliCpu) {
 HEADROOM_SERIALIZE(CpuUse) {
   auto& [used, held_up] = value;
   io(used, held_up);
+}
+
+// --- what is reserved ----------------------------------------------------------------------------
+
+HEADROOM_SERIALIZE(ReservedAmounts) {
+  auto& [milli_cpu, memory, ephemeral_storage, pids] = value;
+  io(milli_cpu, memory, ephemeral_storage, pids);
+}
+HEADROOM_SERIALIZE(NodeReserves) {
+  auto& [kube, system] = value;
+  io(kube, system);
 }
 
 #undef HEADROOM_SERIALIZE

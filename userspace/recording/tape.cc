@@ -13,7 +13,8 @@ namespace {
 // the reading of it. A recording without them is of nodes that no decision depended on swap of.
 // Of format 8, after these: what is remembered, and read, of kernel.memAvailable.
 // Of format 9, after these: what evictions for cpu.pressure depend on, and its reading.
-enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kEnd = 'E' };
+// Of format 10: frames of system use.
+enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kSystemUse = 'S', kEnd = 'E' };
 
 // An instant by itself, for those in the frame to be close to.
 std::int64_t count_of(Instant at) {
@@ -71,6 +72,7 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
                           const History& history, std::uint64_t lost) {
   intern_tables_ = InternTables{};
   pods_.forget();
+  system_.forget();
   frame(out, kBaseline, at, [&](Writer& io) {
     io(lost, policy, history, policy.swap_aware, history.swap);
     put_later_signals(io, history.last_sample, history.trends, history.reclaims);
@@ -103,6 +105,10 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     put_later_signals(io, snapshot.observations);
     if (cpu) write_cpu(io, *cpu, snapshot.waits.cpu_use);
   });
+}
+
+void TapeWriter::system_use(std::string& out, const SystemUse& use) {
+  frame(out, kSystemUse, use.at, [&](Writer& io) { system_.write(io, use); });
 }
 
 void TapeWriter::end(std::string& out, Instant at, std::uint64_t lost) {
@@ -165,6 +171,7 @@ bool TapeReader::decode(char kind, std::string_view payload) {
     case kBaseline: {
       intern_tables_ = InternTables{};
       pods_.forget();
+      system_.forget();
       based_ = true;
       auto& baseline = frame_.emplace<Baseline>();
       baseline.at = at;
@@ -190,6 +197,12 @@ bool TapeReader::decode(char kind, std::string_view payload) {
     case kTurn:
       read_turn(io, at, frame_.emplace<Turn>());
       break;
+    case kSystemUse: {
+      auto& use = frame_.emplace<SystemUse>();
+      use.at = at;
+      system_.read(io, use);
+      break;
+    }
     case kEnd: {
       auto& end = frame_.emplace<End>();
       end.at = at;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "recording/pods_delta.h"
+#include "recording/system_use.h"
 #include "recording/wire.h"
 
 #include <headroom/judge.h>
@@ -29,7 +30,7 @@ namespace headroom::recording {
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes. Recordings from kOldestFormat on are read: what was
 // added since then is written so that its absence can be seen. Others are refused.
-inline constexpr std::uint64_t kFormat = 9, kOldestFormat = 4;
+inline constexpr std::uint64_t kFormat = 10, kOldestFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it
@@ -68,7 +69,7 @@ struct End {
   std::uint64_t lost = 0;  // turns after the last that is in it
 };
 
-using Frame = std::variant<Baseline, Change, Turn, End>;
+using Frame = std::variant<Baseline, Change, Turn, SystemUse, End>;
 
 class TapeWriter {
  public:
@@ -81,6 +82,8 @@ class TapeWriter {
   // `outcomes`: the ends of earlier actions first, then those of the verdict's decisions.
   void turn(std::string& out, const Snapshot& snapshot, const Verdict& verdict,
             std::span<const Outcome> outcomes);
+  // Of the sweep of the turn before.
+  void system_use(std::string& out, const SystemUse& use);
   void end(std::string& out, Instant at, std::uint64_t lost);
 
  private:
@@ -89,6 +92,7 @@ class TapeWriter {
 
   InternTables intern_tables_;
   PodsDelta pods_;
+  SystemUseDelta system_;
   std::string payload_;
 };
 
@@ -116,6 +120,7 @@ class TapeReader {
   Header header_;
   InternTables intern_tables_;
   PodsDelta pods_;
+  SystemUseDelta system_;
   Frame frame_;
   bool based_ = false;  // a baseline was read
   bool ended_ = false;

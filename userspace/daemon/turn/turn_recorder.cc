@@ -120,7 +120,8 @@ void RecordingStream::write_baseline(const Policy& policy, const Snapshot& snaps
 }
 
 bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
-                                 const Verdict& verdict, std::span<const Outcome> outcomes) {
+                                 const Verdict& verdict, std::span<const Outcome> outcomes,
+                                 const recording::SystemUse* system) {
   if (writer_.done()) return false;
   last_ = snapshot.at;
   if (!until_) {
@@ -134,6 +135,7 @@ bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
     return false;
   }
   if (has_baseline_) tape_.turn(frame_, snapshot, verdict, outcomes);
+  if (has_baseline_ && system) tape_.system_use(frame_, *system);
   if (has_baseline_ && writer_.push(frame_)) return true;
   ++lost_since_;
   ++lost_;
@@ -187,7 +189,8 @@ void TurnRecorder::record_turn(const Snapshot& snapshot, const Verdict& verdict,
   const std::uint64_t lost = active->lost();
   bool continues = false;
   try {
-    continues = active->write_turn(policy_, snapshot, verdict, outcomes);
+    const recording::SystemUse* system = system_ ? system_->read(snapshot) : nullptr;
+    continues = active->write_turn(policy_, snapshot, verdict, outcomes, system);
   } catch (const std::exception&) {
     // Out of memory: the recording ends early, which its reader notices.
   }

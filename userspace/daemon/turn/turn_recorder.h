@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/file_io.h"
+#include "daemon/turn/system_use_reader.h"
 #include "recording/tape.h"
 
 #include <headroom/judge.h>
@@ -69,9 +70,9 @@ class RecordingStream {
   RecordingStream(Fd pipe, std::chrono::seconds length, std::int64_t wall_offset)
       : length_(length), wall_offset_(wall_offset), writer_(std::move(pipe)) {}
 
-  // Returns false when the recording is over.
+  // Returns false when the recording is over. `system`: of this turn's sweep; null: not read.
   bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
-                  std::span<const Outcome> outcomes);
+                  std::span<const Outcome> outcomes, const recording::SystemUse* system);
   void change(const Policy& policy);
   // No more turns follow.
   void close() { writer_.close(); }
@@ -98,7 +99,9 @@ class TurnRecorder {
  public:
   static constexpr std::chrono::seconds kMaxDuration = std::chrono::hours(24);
 
-  explicit TurnRecorder(Policy policy) : policy_(std::move(policy)) {}
+  // `system` must outlive this; null: the use of system cgroups is not recorded.
+  explicit TurnRecorder(Policy policy, SystemUseReader* system = nullptr)
+      : policy_(std::move(policy)), system_(system) {}
 
   // On any thread. Returns JSON with the length of the recording, or why it cannot start.
   Result<std::string> start(Fd pipe, std::chrono::seconds length);
@@ -116,6 +119,7 @@ class TurnRecorder {
   void finish(const std::shared_ptr<RecordingStream>& finished);
 
   Policy policy_;
+  SystemUseReader* system_;
   std::uint64_t lost_ = 0;
   std::atomic<bool> active_{false};
   std::mutex mutex_;

@@ -62,7 +62,8 @@ constexpr Entry kCommands[] = {
     {add_admit, R"(
   headroomctl admit -f web.yaml   would this pod be admitted now, and why not?)"},
     {add_advise, R"(
-  headroomctl advise busy.rec     requests, limits and quotas that the recorded use asks for)"},
+  headroomctl advise busy.rec     requests, limits and quotas that the recorded use asks for
+  headroomctl advise reserves day.rec     kubeReserved and systemReserved that it asks for)"},
     {add_place, R"(
   headroomctl place -f web.yaml a.json b.json     which of these nodes is the best?)"},
     {add_record, R"(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/advise/pod_use.h"
+#include "ctl/advise/reserves.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/print_error.h"
@@ -149,10 +150,15 @@ void add_advise(ArgumentParser& app, CliCommand& chosen) {
   auto* command =
       app.add_subcommand("advise", "Requests, limits and quotas that pods' recorded use asks for");
   command->group(kQueryGroup);
-  command->add_option("FILE", options->file, "A recording; - is standard input")->required();
+  command->add_option("FILE", options->file, "A recording; - is standard input");
   command->add_option("--pod", options->pod, "One pod: NAMESPACE/NAME");
   command->add_flag("--json", options->json, "As JSON, with the evidence");
-  command->callback([&chosen, options] { chosen = [options] { return run_advise(*options); }; });
+  add_advise_reserves(*command, chosen);
+  command->callback([&chosen, options, command] {
+    if (command->subcommand_given()) return;
+    if (options->file.empty()) throw_missing("FILE");
+    chosen = [options] { return run_advise(*options); };
+  });
 }
 
 }  // namespace headroom::ctl

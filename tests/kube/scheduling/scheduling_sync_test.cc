@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written to the API server for the scheduler, and how often.
-#include "kube/scheduling/scheduling_sync.h"
-
-#include "kube/scheduling/scheduling_requests.h"
-
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
+#include "kube/scheduling/scheduled_node.h"
 
 namespace headroom::kube {
 namespace {
 
-using namespace std::chrono_literals;
-using Json = nlohmann::json;
+using namespace scheduling_test;
 
-constexpr const char* kTime = "2026-11-20T23:00:00Z";
-const WallTime kWallTime = *parse_rfc3339(kTime);
 constexpr auto kCpu = static_cast<std::size_t>(Advice::kCpuContention);
 
 AdviceStates all_known(bool cpu = false) {
@@ -25,10 +14,6 @@ AdviceStates all_known(bool cpu = false) {
   states.fill({.holds = false, .since = kTime, .known = true});
   states[kCpu].holds = cpu;
   return states;
-}
-
-std::string node_with(const Json& taints) {
-  return Json{{"metadata", {{"resourceVersion", "7"}}}, {"spec", {{"taints", taints}}}}.dump();
 }
 
 TEST(SchedulingRequests, SoftTaintsAreAddedBesideThoseOfOthers) {
@@ -76,7 +61,9 @@ TEST(SchedulingRequests, ConditionsAreAppliedByAManagerOfTheirOwn) {
 }
 
 TEST(SchedulingState, IsTheSameAfterARestart) {
-  const SchedulingState state{.left = {true, false, true}, .advice = all_known(true)};
+  const SchedulingState state{.left = {true, false, true},
+                              .advice = all_known(true),
+                              .batch = {.memory = {1 << 30}, .cpu = {1500}}};
   const auto again = scheduling_state_of(as_text(state));
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(*again, state);
@@ -84,73 +71,6 @@ TEST(SchedulingState, IsTheSameAfterARestart) {
        {"", "[]", "{}", R"({"taints":1,"annotation":false,"conditions":false,"advice":{}})"})
     EXPECT_FALSE(scheduling_state_of(text)) << text;
 }
-
-// A node of an API server, and the seconds in which something is written to it.
-class SchedulingSyncTest : public testing::Test {
- protected:
-  void run(SchedulingSync& sync, Duration time, double contention) {
-    run(sync, time, NodeSignals{.memory_contention = 0, .cpu_contention = contention});
-  }
-  void run(SchedulingSync& sync, Duration time, const std::optional<NodeSignals>& signals) {
-    for (const Instant end = now + time; now < end;) {
-      now += 1s;
-      const WallTime wall =
-          kWallTime + std::chrono::duration_cast<WallTime::duration>(now - Instant{1000s});
-      sync.observe(signals, now, wall);
-      sync.run_once(now, wall, 0.5, [this](const HttpRequest& request) { return answer(request); });
-    }
-  }
-
-  Result<HttpResponse> answer(const HttpRequest& request) {
-    if (request.method == "GET") {
-      Json node = Json::parse(node_with(taints));
-      node["status"] = node_status;
-      return HttpResponse{.status = 200, .body = node.dump()};
-    }
-    writes.push_back({now, request});
-    if (!failing.empty()) return tl::make_unexpected(Error{failing});
-    if (status != 200) return HttpResponse{.status = status};
-    const Json body = Json::parse(request.body);
-    if (body.contains("spec")) taints = body["spec"]["taints"];
-    if (body.contains("status") && body["status"].contains("capacity"))
-      node_status = body["status"];
-    if (body["metadata"].contains("annotations"))
-      annotation = body["metadata"]["annotations"][kSummaryAnnotation];
-    return HttpResponse{.status = 200};
-  }
-
-  void expect_bounded() const {
-    for (std::size_t i = 1; i < writes.size(); ++i)
-      EXPECT_GE(writes[i].at - writes[i - 1].at, 10s) << i;
-  }
-  std::size_t count(const char* part) const {
-    std::size_t found = 0;
-    for (const Write& write : writes)
-      found += write.request.path.find(part) != std::string::npos ? 1 : 0;
-    return found;
-  }
-
-  struct Write {
-    Instant at;
-    HttpRequest request;
-  };
-  NodeSummary summary() const {
-    auto read = node_summary_of(annotation.is_string() ? annotation.get<std::string>() : "");
-    return read ? *read : NodeSummary{};
-  }
-
-  const SchedulingOptions options{.node_name = "n1", .taints = true, .conditions = true};
-  const SchedulingOptions annotated{.node_name = "n1", .annotation = true};
-  Instant now{1000s};
-  std::string offered() const {
-    return node_status.contains("capacity") ? node_status["capacity"][kBatchMemory] : Json("");
-  }
-
-  Json taints = Json::array(), annotation, node_status = Json::object();
-  std::vector<Write> writes;
-  std::string failing;
-  long status = 200;
-};
 
 TEST_F(SchedulingSyncTest, WritesNothingBeforeItKnows) {
   SchedulingSync sync(options, {});
@@ -285,92 +205,6 @@ TEST_F(SchedulingSyncTest, TheAnnotationGoesWhenNothingIsKnownAnyMore) {
   SchedulingSync off({.node_name = "n1"}, sync.state());
   run(off, 20s, 0.1);
   EXPECT_TRUE(annotation.is_null() && off.is_finished());
-}
-
-TEST(SchedulingRequests, BatchResourcesAreOfCapacityAndAllocatable) {
-  const BatchAmounts batch{.memory = {1 << 30}, .cpu = {1500}};
-  const HttpRequest request = scheduling_apply("n1", std::nullopt, batch, kTime);
-  const Json status = Json::parse(request.body)["status"];
-  EXPECT_EQ(status["capacity"],
-            (Json{{"headroom.io/batch-memory", "1073741824"}, {"headroom.io/batch-cpu", "1500"}}));
-  EXPECT_EQ(status["allocatable"], status["capacity"]);
-  EXPECT_FALSE(status.contains("conditions"));
-  EXPECT_TRUE(has_batch(Json{{"status", status}}.dump(), batch));
-  Json zeroed = status;  // as a kubelet does at its registration
-  zeroed["allocatable"]["headroom.io/batch-cpu"] = "0";
-  Json shorter = status;  // as the API server writes it
-  shorter["capacity"]["headroom.io/batch-memory"] = "1Gi";
-  EXPECT_TRUE(has_batch(Json{{"status", shorter}}.dump(), batch));
-  for (const Json& other : {Json{{"status", zeroed}}, Json{{"status", 7}}, Json::object(),
-                            Json{{"status", {{"capacity", status["capacity"]}}}}})
-    EXPECT_FALSE(has_batch(other.dump(), batch)) << other;
-}
-
-class BatchSyncTest : public SchedulingSyncTest {
- protected:
-  static NodeSignals with_memory(Bytes left) {
-    return {.memory_contention = 0, .memory_capacity = Bytes{100}, .batch_memory = left};
-  }
-  const SchedulingOptions batch{.node_name = "n1", .batch = true};
-};
-
-TEST_F(BatchSyncTest, WhatIsLeftIsOfferedAndTakenBackAtOnce) {
-  SchedulingSync sync(batch, {});
-  run(sync, 15s, with_memory({52}));
-  EXPECT_EQ(offered(), "50");
-  run(sync, 10s, with_memory({47}));
-  EXPECT_EQ(offered(), "45");
-  NodeSignals contended = with_memory({47});
-  contended.memory_contention = 0.5;
-  run(sync, 1s, contended);
-  EXPECT_EQ(offered(), "0") << "without waiting for the next ten seconds";
-  const std::size_t before = writes.size();
-  run(sync, 4min, contended);
-  EXPECT_LE(writes.size(), before + 1) << "only a heartbeat";
-}
-
-TEST_F(BatchSyncTest, AFailingRetractionIsRepeated) {
-  SchedulingSync sync(batch, {});
-  run(sync, 15s, with_memory({52}));
-  NodeSignals contended = with_memory({52});
-  contended.memory_contention = 0.5;
-  failing = "no connection";
-  run(sync, 1min, contended);
-  EXPECT_EQ(offered(), "50");
-  EXPECT_GE(writes.size(), 8u) << "not bound to ten seconds";
-  EXPECT_LE(writes.size(), 20u);
-  failing.clear();
-  run(sync, 11s, contended);
-  EXPECT_EQ(offered(), "0");
-}
-
-TEST_F(BatchSyncTest, AKubeletThatRegistersAgainIsCorrected) {
-  SchedulingSync sync(batch, {});
-  run(sync, 15s, with_memory({52}));
-  const std::size_t before = writes.size();
-  run(sync, 3min, with_memory({52}));
-  EXPECT_EQ(writes.size(), before) << "what is correct is only read";
-  node_status["capacity"][kBatchMemory] = "0";
-  run(sync, 65s, with_memory({52}));
-  EXPECT_EQ(offered(), "50");
-  EXPECT_EQ(writes.size(), before + 1);
-}
-
-TEST_F(BatchSyncTest, AnEarlierOfferIsNotTrusted) {
-  node_status = {{"capacity", {{kBatchMemory, "90"}}}, {"allocatable", Json::object()}};
-  SchedulingSync sync(batch, {});
-  run(sync, 15s, std::nullopt);
-  EXPECT_EQ(offered(), "0");
-}
-
-TEST_F(BatchSyncTest, TheEndTakesAllBack) {
-  SchedulingSync sync(batch, {});
-  run(sync, 15s, with_memory({52}));
-  const auto last = sync.last_retraction(kWallTime);
-  ASSERT_TRUE(last);
-  EXPECT_EQ(Json::parse(last->body)["status"]["capacity"][kBatchMemory], "0");
-  SchedulingSync without(options, {});
-  EXPECT_FALSE(without.last_retraction(kWallTime));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ std::string as_text(const SchedulingState& state) {
   for (std::size_t i = 0; i < kSchedulingParts; ++i)
     json[kPartNames[i]] = state.left[i];
   json["advice"] = advice_json(state.advice);
+  json["batch"] = {{"memory", state.batch.memory.count}, {"cpu", state.batch.cpu.count}};
   return to_json_text(json) + "\n";
 }
 
@@ -55,6 +56,11 @@ Result<SchedulingState> scheduling_state_of(const std::string& text) {
       state.advice[i] = {.holds = advice.at("holds").get<bool>(),
                          .since = advice.at("since").get<std::string>(),
                          .known = advice.at("known").get<bool>()};
+    }
+    if (json.contains("batch")) {  // an earlier release did not write it
+      const Json& batch = json.at("batch");
+      state.batch = {.memory = Bytes{batch.at("memory").get<std::int64_t>()},
+                     .cpu = MilliCpu{batch.at("cpu").get<std::int64_t>()}};
     }
     return state;
   } catch (const std::exception& thrown) {  // thrown by the JSON library
@@ -90,6 +96,7 @@ SchedulingSync::SchedulingSync(SchedulingOptions options, const SchedulingState&
   // Noted before the first write: a crash after it leaves something there.
   for (std::size_t i = 0; i < kSchedulingParts; ++i)
     state_.left[i] |= options_.parts()[i];
+  if (options_.batch && state.batch != BatchAmounts{}) sent_batch_ = state.batch;
 }
 
 bool SchedulingSync::is_finished() const {
@@ -101,7 +108,11 @@ void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant 
   if (next_write_ == Instant{}) next_write_ = at + kWritePeriod;
   advice_.update(signals, at, rfc3339(time));
   state_.advice = advice_.states();
-  if (options_.batch) batch_.update(signals, at);
+  if (options_.batch) {
+    batch_.update(signals, at);
+    // Saved before it is written: a killed program cannot take it back.
+    state_.batch = largest(sent_batch_.value_or(BatchAmounts{}), batch());
+  }
   if (options_.parts()[kAnnotation]) summary_.update(summary(signals, at, time), at);
 }
 
@@ -178,6 +189,10 @@ std::optional<HttpRequest> SchedulingSync::last_retraction(WallTime time) const 
   return status_request(BatchAmounts{}, time);
 }
 
+void SchedulingSync::set_retracted() {
+  sent_batch_ = state_.batch = BatchAmounts{};
+}
+
 // Between heartbeats, batch resources that are as they should be are only read.
 NodeSyncResult SchedulingSync::send_status(Instant now, WallTime time, const Exchange& exchange) {
   const Part& part = parts_[kStatus];
@@ -194,6 +209,8 @@ NodeSyncResult SchedulingSync::send_status(Instant now, WallTime time, const Exc
     sent_batch_ = wanted;
   else if (wanted)  // either may be there
     sent_batch_ = largest(sent_batch_.value_or(BatchAmounts{}), *wanted);
+  if (options_.batch || result.response_class == ResponseClass::kDone)
+    state_.batch = sent_batch_.value_or(BatchAmounts{});
   heartbeat_at_ = now + kHeartbeat;
   return result;
 }

@@ -40,6 +40,7 @@ struct SchedulingOptions {
 struct SchedulingState {
   SchedulingParts left{};
   AdviceStates advice{};
+  BatchAmounts batch{};  // the most that the Node object may offer
   friend bool operator==(const SchedulingState&, const SchedulingState&) = default;
 };
 std::string as_text(const SchedulingState& state);
@@ -89,6 +90,8 @@ class SchedulingSync {
   // The request that takes back all batch resources, for the end of the program; absent if nothing
   // is to be taken back.
   std::optional<HttpRequest> last_retraction(WallTime time) const;
+  // That request succeeded.
+  void set_retracted();
 
   const SchedulingState& state() const { return state_; }
   // Nothing of headroom's is wanted on the Node object, and nothing is left there.

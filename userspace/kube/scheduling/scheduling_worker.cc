@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <random>
 #include <string>
 #include <system_error>
@@ -59,7 +60,8 @@ class SchedulingFile {
     if (state) return std::move(*state);
     log::error("read {}: {}", file_.string(), state.error().what);
     // What is on the Node object is not known: it may be everything.
-    return {.left = {true, true, true}};
+    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+    return {.left = {true, true, true}, .batch = {.memory = {kMost}, .cpu = {kMost}}};
   }
 
   void save(const SchedulingState& state) {
@@ -201,8 +203,12 @@ void sync_scheduling(const config::Config& config, HealthFile& health_file,
   // Without this program nothing would take them back.
   if (const auto request = sync.last_retraction(std::chrono::system_clock::now())) {
     server.timeout = std::min(server.timeout, kLastTime);
-    if (const auto response = http(server, *request); !response)
+    const auto response = http(server, *request);
+    if (!response)
       log::warning("take back the batch resources: {}", response.error().what);
+    else if (response->good())
+      sync.set_retracted();
+    file.save(sync.state());
   }
   if (sync.is_finished()) file.remove();
 }

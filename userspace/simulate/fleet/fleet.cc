@@ -58,7 +58,7 @@ class Fleet {
                                                  .count})),
         next_event_(options.nodes, kNever),
         has_events_(options.nodes, 0),
-        threads_(options.threads) {
+        threads_(options.threads, options.nodes) {
     nodes_.reserve(options.nodes);
     for (std::uint32_t i = 0; i < options.nodes; ++i)
       nodes_.push_back(std::make_unique<Node>(i, options.shape, make_agent(i)));
@@ -104,10 +104,21 @@ class Fleet {
   // --- the nodes, on all threads
   // ------------------------------------------------------------------
 
+  // Of a large fleet a node is in no cache when its turn comes.
+  void prefetch(const std::vector<std::size_t>& due, std::size_t current) const {
+    constexpr std::size_t kNode = 8, kPods = 4;  // so many nodes before
+    if (current + kNode < due.size()) nodes_[due[current + kNode]]->prefetch();
+    if (current + kPods < due.size()) nodes_[due[current + kPods]]->prefetch_pods();
+  }
+
   void advance(Instant until) {
-    threads_.run(options_.nodes, [&](std::size_t begin, std::size_t end, Scratch& scratch) {
-      for (std::size_t i = begin; i < end; ++i) {
-        if (next_event_[i] >= until) continue;
+    threads_.run([&](std::size_t begin, std::size_t end, Scratch& scratch) {
+      scratch.due.clear();
+      for (std::size_t i = begin; i < end; ++i)
+        if (next_event_[i] < until) scratch.due.push_back(i);
+      for (std::size_t k = 0; k < scratch.due.size(); ++k) {
+        prefetch(scratch.due, k);
+        const std::size_t i = scratch.due[k];
         nodes_[i]->advance(until, scratch);
         next_event_[i] = nodes_[i]->next_event();
         has_events_[i] = !nodes_[i]->events().empty();

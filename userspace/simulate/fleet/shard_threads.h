@@ -19,9 +19,12 @@ class ShardThreads {
  public:
   using Work = std::function<void(std::size_t begin, std::size_t end, Scratch& scratch)>;
 
-  // `count` threads in all: one of them is the caller's.
-  explicit ShardThreads(std::size_t count)
-      : scratch_(std::max<std::size_t>(count, 1)),
+  // For work on `size` nodes, on at most `count` threads, of which one is the caller's. A thread
+  // without a part of its own would only be waited for.
+  ShardThreads(std::size_t count, std::size_t size)
+      : scratch_(std::clamp<std::size_t>((size + kShard - 1) / kShard, 1,
+                                         std::max<std::size_t>(count, 1))),
+        size_(size),
         barrier_(static_cast<std::ptrdiff_t>(scratch_.size())) {
     for (std::size_t i = 1; i < scratch_.size(); ++i)
       threads_.emplace_back([this, i] {
@@ -43,9 +46,8 @@ class ShardThreads {
   ShardThreads& operator=(const ShardThreads&) = delete;
 
   // Calls `work` for parts of [0, size) until all are done.
-  void run(std::size_t size, const Work& work) {
+  void run(const Work& work) {
     work_ = &work;
-    size_ = size;
     next_ = 0;
     if (threads_.empty()) return take_shards(scratch_[0]);
     barrier_.arrive_and_wait();
@@ -65,10 +67,10 @@ class ShardThreads {
   }
 
   std::vector<Scratch> scratch_;
+  const std::size_t size_;
   std::barrier<> barrier_;
   std::vector<std::thread> threads_;
   const Work* work_ = nullptr;
-  std::size_t size_ = 0;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> stop_{false};
 };

@@ -39,7 +39,10 @@ hr_record record_of(const SimulatedPod& pod, Instant at) {
 
 HeadroomAgent::HeadroomAgent(std::shared_ptr<const Policy> policy, std::string* recording,
                              bool every_check)
-    : policy_(std::move(policy)), recording_(recording), every_check_(every_check) {
+    : policy_(std::move(policy)),
+      every_check_(every_check),
+      is_attentive_(every_check),
+      recording_(recording) {
   if (!recording_) return;
   recording::TapeWriter::header(*recording_, {HEADROOM_VERSION, 0});
   tape_.baseline(*recording_, Instant{}, *policy_, history_, 0);
@@ -52,11 +55,11 @@ void HeadroomAgent::draw_approach() {
   approach_ = kApproach + Duration(static_cast<std::int64_t>(random.uniform() * floor));
 }
 
-// Whether anything is under way that the judge advances with time.
-bool HeadroomAgent::is_attentive() const {
+// That the judge advances with time.
+bool HeadroomAgent::has_work_under_way() const {
   const LadderHistory& ladder = history_.ladder;
-  return every_check_ || !history_.victims.empty() || !history_.taint_timers.empty() ||
-         !started_.empty() || !ladder.held.empty() || ladder.taking != Instant{} ||
+  return !history_.victims.empty() || !history_.taint_timers.empty() || !started_.empty() ||
+         !ladder.held.empty() || ladder.taking != Instant{} ||
          std::any_of(history_.thresholds.begin(), history_.thresholds.end(),
                      [](const ThresholdHistory& each) { return each.first_observed.has_value(); });
 }
@@ -81,7 +84,7 @@ Instant HeadroomAgent::time_of_crossing(const Node& node) const {
 }
 
 Instant HeadroomAgent::next_look(const Node& node) const {
-  if (is_attentive()) return planned_;
+  if (is_attentive_) return planned_;
   const Instant crossing = time_of_crossing(node);
   if (crossing == kNever) return kNever;
   if (crossing - approach_ > node.now()) return crossing - approach_;
@@ -140,6 +143,7 @@ void HeadroomAgent::look(Node& node, Scratch& scratch) {
   planned_ = verdict.next_check;
   draw_approach();
   std::swap(history_, verdict.after);
+  is_attentive_ = every_check_ || has_work_under_way();
 }
 
 void HeadroomAgent::act(Node& node, Scratch& scratch) {

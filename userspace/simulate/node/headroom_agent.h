@@ -28,25 +28,28 @@ class HeadroomAgent : public Agent {
   Instant next_look(const Node& node) const override;
   void look(Node& node, Scratch& scratch) override;
   bool has_memory_pressure(Instant at) const override;
+  void prefetch() const override { __builtin_prefetch(this); }
   void end(Instant at) override;
 
  private:
   void draw_approach();
-  bool is_attentive() const;
+  bool has_work_under_way() const;
   Instant time_of_crossing(const Node& node) const;
   Snapshot node_snapshot(const Node& node) const;
   void add_pods(Node& node, Scratch& scratch, Snapshot& snapshot) const;
   void act(Node& node, Scratch& scratch);
   Outcome carry_out(Node& node, const Decision& decision);
 
+  // What every step of the node reads comes first, in one cache line.
   std::shared_ptr<const Policy> policy_;
-  History history_;
   Instant planned_{};              // Verdict::next_check of the latest look
   Duration approach_ = kApproach;  // of the next crossing
-  std::vector<Outcome> started_;   // their ends are reported at the next look
+  const bool every_check_;
+  bool is_attentive_;  // no look is skipped
+  History history_;
+  std::vector<Outcome> started_;  // their ends are reported at the next look
   recording::TapeWriter tape_;
   std::string* recording_;
-  const bool every_check_;
 };
 
 }  // namespace headroom::simulate

@@ -129,6 +129,18 @@ std::size_t Node::find(CgroupId cgroup) const {
 
 // --- time ----------------------------------------------------------------------------------------
 
+void Node::prefetch() const {
+  constexpr std::size_t kLine = 64;
+  for (std::size_t at = 0; at < sizeof *this; at += kLine)
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + at);
+}
+
+void Node::prefetch_pods() const {
+  for (const SimulatedPod& pod : pods_)
+    __builtin_prefetch(&pod);
+  agent_->prefetch();
+}
+
 void Node::advance(Instant until, Scratch& scratch) {
   while (next_ < until)
     step(next_, scratch);
@@ -137,8 +149,7 @@ void Node::advance(Instant until, Scratch& scratch) {
 void Node::step(Instant at, Scratch& scratch) {
   integrate(at);
   for (std::size_t i = 0; i < pods_.size();)
-    if (const std::size_t count = pods_.size();
-        std::min({pods_[i].until, pods_[i].ends, pods_[i].phase_ends}) <= now_) {
+    if (const std::size_t count = pods_.size(); pods_[i].changes() <= now_) {
       update_pod(i);
       if (pods_.size() == count) ++i;
     } else {
@@ -182,7 +193,7 @@ void Node::plan() {
   next_ = kNever;
   bool exiting = false;
   for (const SimulatedPod& pod : pods_) {
-    next_ = std::min({next_, pod.until, pod.ends, pod.phase_ends});
+    next_ = std::min(next_, pod.changes());
     if (!pod.uses_memory()) continue;
     const double level = pod.level_at(now_);
     working_set_ += level;

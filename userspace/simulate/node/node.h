@@ -13,6 +13,7 @@
 #include <headroom/signal.h>
 #include <headroom/units.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -74,6 +75,8 @@ struct alignas(64) SimulatedPod {
   std::optional<double> high;              // memory.high, set by the ladder
   std::shared_ptr<const Pod> description;  // made when it is needed
 
+  // When it changes next, if nothing else happens.
+  Instant changes() const { return std::min({until, ends, phase_ends}); }
   bool uses_memory() const { return phase != Phase::kBackOff; }
   bool may_be_evicted() const { return phase == Phase::kRunning && !evicted; }
   double level_at(Instant at) const;
@@ -128,6 +131,7 @@ struct Scratch {
   std::vector<PodReading> readings;
   std::vector<Candidate> candidates;
   std::vector<Outcome> outcomes;
+  std::vector<std::size_t> due;  // nodes
 };
 
 // What watches a node and evicts pods.
@@ -138,6 +142,8 @@ class Agent {
   virtual Instant next_look(const Node& node) const = 0;
   virtual void look(Node& node, Scratch& scratch) = 0;
   virtual bool has_memory_pressure(Instant at) const = 0;
+  // See Node::prefetch().
+  virtual void prefetch() const {}
   // No looks follow.
   virtual void end(Instant) {}
 };
@@ -146,6 +152,10 @@ class Node {
  public:
   Node(std::uint32_t index, const NodeShape& shape, std::unique_ptr<Agent> agent);
 
+  // Ask the processor for what advance() reads, so that it comes while other nodes advance: the
+  // node, and then what every step reads of its pods.
+  void prefetch() const;
+  void prefetch_pods() const;
   // Before `until` exclusive.
   void advance(Instant until, Scratch& scratch);
   Instant next_event() const { return next_; }

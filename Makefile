@@ -429,8 +429,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst
-bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-peers bench-swap bench-cpus ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-simulate
+bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -488,6 +488,10 @@ bench-waits: deps ## user-space time that the waits for CPUs by cause take at 1,
 bench-cpus: deps ## a cache-sensitive load among noise, and with a CPU of its own, here; the machine must be quiet
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/pinning
 	$(Q)mkdir -p $(B)/bench && $(B)/bench/pinning --out $(B)/bench/cpus.json
+
+bench-simulate: deps ## time and memory of a simulated day of 100, 1,000 and 10,000 nodes, here; NODES="…" for others
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/headroomctl
+	$(Q)bench/simulate $(if $(NODES),--nodes $(NODES)) --program $(B)/headroomctl --out $(B)/bench/simulate.json
 
 bench-page: ## what the page takes of a browser's machine at 1,000 pods, here
 	$(Q)bench/page

@@ -117,6 +117,21 @@ TEST_F(CpuWaitStory, AContainerAtItsQuotaIsNoContention) {
   EXPECT_EQ(accounts_.contention(), 0);
 }
 
+TEST_F(CpuWaitStory, AQuotaCountsFromWhenTheSliceGetsItsController) {
+  const std::vector<hr_record> all = records_;
+  std::erase_if(records_, [](const hr_record& each) { return each.id == 10 || each.id == 11; });
+  window();
+  records_ = all;
+  std::erase_if(records_, [](const hr_record& each) { return each.id == 11; });
+  at(10).valid = HR_PSI;
+  window();
+  records_ = all;
+  ran(11, 500), waited(11, 4500), throttled(10, 4500);
+  cpu(0, 4500, 0, 500), cpu(1, 5000, 0, 0);
+  window();
+  EXPECT_EQ(waits(10), (Waits{{"quota", 4500}}));
+}
+
 TEST_F(CpuWaitStory, AQuotaAboveThePodIsItsParents) {
   window();
   ran(11, 500), waited(11, 4500), throttled(2, 4500);

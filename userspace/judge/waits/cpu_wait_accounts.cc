@@ -205,12 +205,15 @@ void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Window& window) {
     Totals& now = totals[i];
     now.waited = known(record, HR_PSI, record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
     now.ran = known(record, HR_CPU, record.cpu_usage_ns);
-    now.throttled = known(record, HR_THROTTLE, record.throttled_ns);
+    const Totals before = last_totals_of(record.id, i);
+    // A slice that is made gets its CPU controller with the first cgroup in it: until then its
+    // counter is what it was at first, 0.
+    now.throttled = record.valid & HR_THROTTLE ? record.throttled_ns : before.throttled;
     if (const auto at = throttle_rows.find(record.id)) {
       now.queues_waited = throttles->values[*at].waits.ns;
       now.any_waited = throttles->values[*at].any_ns;
     }
-    Row row = next_row(record, now, last_totals_of(record.id, i), window.length);
+    Row row = next_row(record, now, before, window.length);
     row.totals = &now;
     add_to_tree(std::move(row), rows.find(record.parent_id).value_or(kNone),
                 pods.find(record.id).has_value(), window);

@@ -3,12 +3,12 @@
 #include "daemon/turn/turn_recorder.h"
 
 #include "recording/replayer.h"
+#include "support/eventually.h"
 #include "support/story.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -35,12 +35,6 @@ struct Pipe {
   }
   Fd from, to;
 };
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 5'000; ++i, std::this_thread::sleep_for(1ms))
-    if (holds()) return true;
-  return false;
-}
 
 class TurnRecorderTest : public testing::Test {
  protected:
@@ -121,7 +115,7 @@ TEST_F(TurnRecorderTest, AClosedPipeEndsItAndAnotherMayStart) {
   ASSERT_TRUE(recorder.start(std::move(gone.to), 60s));
   gone.from.reset();
   std::int64_t ms = 0;
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(test::eventually([&] {
     turn(ms += 10, 2_GiB);
     return recorder.start(Fd(::dup(next_one.to.get())), 60s).has_value();
   }));

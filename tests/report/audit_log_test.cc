@@ -3,6 +3,7 @@
 #include "report/eviction/audit_log.h"
 
 #include "report/sample.h"
+#include "support/eventually.h"
 
 #include <unistd.h>
 
@@ -10,8 +11,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <thread>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -46,12 +45,6 @@ std::vector<Json> records_in(const std::filesystem::path& file) {
   for (std::string line; std::getline(log, line);)
     records.push_back(Json::parse(line));
   return records;
-}
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 5'000; ++i, std::this_thread::sleep_for(1ms))
-    if (holds()) return true;
-  return false;
 }
 
 // Written, and no longer kept for the next start.
@@ -150,7 +143,7 @@ TEST(AuditLog, AFullDiskIsCountedAndNeverACrash) {
   AuditLog log({.file = "/dev/full"});
   Eviction eviction = sample_eviction();
   EXPECT_TRUE(log.submit(eviction));
-  EXPECT_TRUE(eventually([&] { return log.stats().failed_writes > 0; }));
+  EXPECT_TRUE(test::eventually([&] { return log.stats().failed_writes > 0; }));
   EXPECT_EQ(log.stats().written, 0u);
   EXPECT_EQ(log.stats().waiting, 1u);
 }
@@ -164,9 +157,9 @@ TEST(AuditLog, UnwrittenLinesAreWrittenWhenTheDiskAcceptsThem) {
     Eviction eviction = sample_eviction();
     EXPECT_TRUE(log.submit(eviction));
   }
-  EXPECT_TRUE(eventually([&] { return log.stats().failed_writes > 1; }));
+  EXPECT_TRUE(test::eventually([&] { return log.stats().failed_writes > 1; }));
   std::filesystem::remove(file);
-  EXPECT_TRUE(eventually([&] { return log.stats().written == 3; }));
+  EXPECT_TRUE(test::eventually([&] { return log.stats().written == 3; }));
   EXPECT_EQ(records_in(file).size(), 3u);
   EXPECT_EQ(log.stats().lost, 0u);
 }
@@ -182,11 +175,11 @@ TEST(AuditLog, TheNextDaemonWritesWhatThisOneCouldNot) {
       Eviction eviction = sample_eviction();
       EXPECT_TRUE(log.submit(eviction));
     }
-    EXPECT_TRUE(eventually([&] { return log.stats().failed_writes > 0; }));
+    EXPECT_TRUE(test::eventually([&] { return log.stats().failed_writes > 0; }));
   }
   std::filesystem::remove(file);
   AuditLog next({.file = file, .unwritten_file = kept});
-  EXPECT_TRUE(eventually([&] { return log_is_complete(next, 2); }));
+  EXPECT_TRUE(test::eventually([&] { return log_is_complete(next, 2); }));
   EXPECT_EQ(records_in(file).size(), 2u);
   EXPECT_FALSE(std::filesystem::exists(kept));
 }
@@ -200,7 +193,7 @@ TEST(AuditLog, ALineThatWasWrittenIsNotWrittenAgain) {
   ASSERT_TRUE(append_lines(file, line));
   ASSERT_TRUE(append_lines(kept, line + other + line.substr(0, 20)));
   AuditLog next({.file = file, .unwritten_file = kept});
-  EXPECT_TRUE(eventually([&] { return log_is_complete(next, 1); }));
+  EXPECT_TRUE(test::eventually([&] { return log_is_complete(next, 1); }));
   EXPECT_EQ(records_in(file).size(), 2u);
   EXPECT_FALSE(std::filesystem::exists(kept));
 }
@@ -212,7 +205,7 @@ TEST(AuditLog, TheOldestIsLostAndCountedWhenTheDiskStaysFull) {
     const auto failed = log.stats().failed_writes;
     Eviction eviction = sample_eviction();
     ASSERT_TRUE(log.submit(eviction));
-    ASSERT_TRUE(eventually([&] { return log.stats().failed_writes > failed; }));
+    ASSERT_TRUE(test::eventually([&] { return log.stats().failed_writes > failed; }));
   }
   EXPECT_EQ(log.stats().lost, kMore);
   EXPECT_EQ(log.stats().waiting, AuditLog::kMaxUnwritten);

@@ -6,6 +6,7 @@
 #include "report/dbus/dbus_thread.h"
 #include "report/sample.h"
 #include "report/view/cpus_view.h"
+#include "support/eventually.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,7 +17,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <future>
 #include <string>
 #include <thread>
@@ -28,12 +28,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace headroom::test;
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 500; ++i, std::this_thread::sleep_for(10ms))
-    if (holds()) return true;
-  return false;
-}
 
 // A private dbus-daemon, in the place of the system bus for as long as this lives.
 class PrivateBus {
@@ -87,7 +81,7 @@ class Dbus : public ::testing::Test {
 TEST_F(Dbus, StatusIsReadByHeadroomctl) {
   const auto thread = DbusThread::start({.views = views});
   ASSERT_TRUE(thread);
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto document = ctl::fetch_status();
   ASSERT_TRUE(document) << document.error().what;
   const auto status = ctl::parse_status(*document);
@@ -98,7 +92,7 @@ TEST_F(Dbus, StatusIsReadByHeadroomctl) {
 
 TEST_F(Dbus, VersionAndModeAreProperties) {
   const auto thread = DbusThread::start({.views = views});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
   for (const auto& [property, value] :
@@ -130,7 +124,7 @@ int on_changed(sd_bus_message* message, void* user, sd_bus_error*) {
 
 TEST_F(Dbus, ChangedPropertiesAreSignalled) {
   const auto thread = DbusThread::start({.views = views});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
   std::vector<std::string> names;
@@ -150,7 +144,7 @@ TEST_F(Dbus, ChangedPropertiesAreSignalled) {
     next = sample_node();
     next.conditions[1] = !next.conditions[1];
   });
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(test::eventually([&] {
     on_signal();
     return !names.empty();
   }));
@@ -235,7 +229,7 @@ struct TaintCall {
                            },
                            .allowed_uid = allowed_uid});
     thread = std::move(*started);
-    EXPECT_TRUE(eventually([&] { return thread->connected(); }));
+    EXPECT_TRUE(test::eventually([&] { return thread->connected(); }));
   }
   std::vector<std::string> received;
   std::unique_ptr<DbusThread> thread;
@@ -280,9 +274,9 @@ TEST_F(Dbus, AnAsyncReplyBlocksNoOtherCall) {
                                          next.pop_back();
                                          return promise->get_future();
                                        }});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   auto asked = std::async(std::launch::async, [] { return ctl::repack_cpus(true); });
-  EXPECT_TRUE(eventually([&] { return next.size() == 2; }));
+  EXPECT_TRUE(test::eventually([&] { return next.size() == 2; }));
   EXPECT_EQ(ctl::check_admission("meanwhile").value(), "yes");
   moved.set_value("done");
   EXPECT_EQ(asked.get().value(), "done");
@@ -293,7 +287,7 @@ TEST_F(Dbus, AnAsyncReplyBlocksNoOtherCall) {
   EXPECT_EQ(no.error().what, "there is none");
   // A caller that still waits when the service ends gets no answer, and no other harm.
   auto last = std::async(std::launch::async, [] { return ctl::repack_cpus(true); });
-  EXPECT_TRUE(eventually([&] { return next.empty(); }));
+  EXPECT_TRUE(test::eventually([&] { return next.empty(); }));
   thread->reset();
   EXPECT_FALSE(last.get());
 }
@@ -303,7 +297,7 @@ TEST_F(Dbus, RepackNeedsRootOrPolkitAuthorization) {
   const auto thread = DbusThread::start({.views = views,
                                          .repack = [](bool) { return FutureReply(); },
                                          .allowed_uid = ::getuid() + 1});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto answer = ctl::repack_cpus(false);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ctl::CallError::Kind::kForbidden);
@@ -321,7 +315,7 @@ TEST_F(Dbus, AnyUserMayCallCpus) {
       DbusThread::start({.views = views,
                          .cpus = [&] { return Result<std::string>(cpus_json(view)); },
                          .allowed_uid = ::getuid() + 1});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto answer = ctl::fetch_cpus();
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_EQ(*answer, cpus_json(view));
@@ -332,7 +326,7 @@ TEST_F(Dbus, EventsAreReadByTheirNumber) {
   views->events.add("drift", {}, {{"slice", "/a"}});
   views->events.add("drift", {}, {{"slice", "/b"}});
   const auto thread = DbusThread::start({.views = views, .allowed_uid = ::getuid() + 1});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto events = ctl::fetch_events(1);
   ASSERT_TRUE(events) << events.error().what;
   EXPECT_EQ(events->find("/a"), std::string::npos) << *events;
@@ -347,7 +341,7 @@ TEST_F(Dbus, AnyUserMayCallMemory) {
       DbusThread::start({.views = views,
                          .memory = [&] { return Result<std::string>(memory_json(view)); },
                          .allowed_uid = ::getuid() + 1});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto answer = ctl::fetch_memory();
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_EQ(*answer, memory_json(view));
@@ -367,7 +361,7 @@ TEST_F(Dbus, CallsReachTheDaemonAndRefusalsAreErrors) {
          return "done";
        }});
   ASSERT_TRUE(thread);
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   EXPECT_EQ(ctl::check_admission("a pod").value(), "to a pod");
   EXPECT_EQ(ctl::request_admission("a pod").value(), "start a pod");
   EXPECT_EQ(ctl::edit_taints({"a:NoExecute", "b-"}, true).value(), "done");
@@ -391,7 +385,7 @@ TEST_F(Dbus, RefusesARequestAboveOneMebibyteBeforeItIsRead) {
          return "done";
        }});
   ASSERT_TRUE(thread);
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   EXPECT_TRUE(ctl::check_admission(std::string(kMaxRequestBytes, 'a')));
   EXPECT_EQ(answered, kMaxRequestBytes);
   answered = 0;
@@ -412,7 +406,7 @@ TEST_F(Dbus, RefusesARequestAboveOneMebibyteBeforeItIsRead) {
 
 TEST_F(Dbus, AnUnsupportedMethodIsAnError) {
   const auto thread = DbusThread::start({.views = views});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   const auto none = ctl::check_admission("a pod");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ctl::CallError::Kind::kUnreachable);
@@ -428,7 +422,7 @@ int on_evicted(sd_bus_message* message, void* user, sd_bus_error*) {
 
 TEST_F(Dbus, AnEvictionIsASignal) {
   const auto thread = DbusThread::start({.views = views});
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   sd_bus* client = nullptr;
   ASSERT_GE(sd_bus_open_system(&client), 0);
   std::string received;
@@ -436,7 +430,7 @@ TEST_F(Dbus, AnEvictionIsASignal) {
                                 on_evicted, &received),
             0);
   (*thread)->evicted(sample_eviction());
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(test::eventually([&] {
     while (sd_bus_process(client, nullptr) > 0) {
     }
     return !received.empty();
@@ -447,9 +441,9 @@ TEST_F(Dbus, AnEvictionIsASignal) {
 
 TEST_F(Dbus, ALostBusIsDetectedAndTheDaemonContinues) {
   const auto thread = DbusThread::start({.views = views}, 20ms);
-  ASSERT_TRUE(eventually([&] { return (*thread)->connected(); }));
+  ASSERT_TRUE(test::eventually([&] { return (*thread)->connected(); }));
   bus.stop();
-  EXPECT_TRUE(eventually([&] { return !(*thread)->connected(); }));
+  EXPECT_TRUE(test::eventually([&] { return !(*thread)->connected(); }));
   (*thread)->evicted(sample_eviction());
   EXPECT_EQ((*thread)->lost(), 1u);
 }

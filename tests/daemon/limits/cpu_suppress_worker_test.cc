@@ -4,6 +4,7 @@
 #include "daemon/limits/cpu_suppress_worker.h"
 
 #include "config/temp_dir.h"
+#include "support/eventually.h"
 #include "support/fake_cgroupfs.h"
 
 #include <headroom/cgroup_record.h>
@@ -11,10 +12,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,13 +49,6 @@ class CpuSuppressWorkerTest : public ::testing::Test {
     std::getline(std::ifstream(tree.root() / cgroup / "cpu.idle"), line);
     return line;
   }
-  static bool within_seconds(const std::function<bool()>& holds) {
-    for (int i = 0; i < 500; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
 
   test::FakeCgroupfs tree;
   test::TempDir state;
@@ -66,17 +58,17 @@ TEST_F(CpuSuppressWorkerTest, SuppressesReleasesAndLeavesNothing) {
   {
     CpuSuppressWorker worker(tree.root(), state.path());
     worker.request(request());
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().suppressed == 1; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().suppressed == 1; }));
     EXPECT_EQ(idle("pod"), "1");
     EXPECT_EQ(idle("tier"), "1");
     EXPECT_EQ(worker.counts().pods, std::vector{CgroupId{tree.id("pod")}});
     EXPECT_TRUE(std::filesystem::exists(state.path() / "cpu-suppress.json"));
     worker.request({});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().released == 1; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().released == 1; }));
     EXPECT_EQ(idle("pod"), "0");
     EXPECT_EQ(idle("tier"), "0");
     worker.request(request());
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().suppressed == 2; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().suppressed == 2; }));
     EXPECT_EQ(worker.counts().failed, 0u);
   }
   EXPECT_EQ(idle("pod"), "0");

@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 #include "config/temp_dir.h"
+#include "support/eventually.h"
 #include "support/fake_cgroupfs.h"
 
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <thread>
 
@@ -49,13 +49,6 @@ class PodMemoryWorkerTest : public ::testing::Test {
     const std::string text = read("memory.max");
     return text.empty() ? 0 : std::stoll(text) / kMiB;
   }
-  static bool within_seconds(const std::function<bool()>& holds) {
-    for (int i = 0; i < 500; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
   void use(std::int64_t mib) { tree.write("pod", "memory.current", std::to_string(mib * kMiB)); }
 
   test::FakeCgroupfs tree;
@@ -67,13 +60,13 @@ TEST_F(PodMemoryWorkerTest, RaisesAndLowersAndLeavesNothing) {
     PodMemoryWorker worker(tree.root(), state.path());
     worker.request(request());
     use(252);
-    EXPECT_TRUE(within_seconds([&] { return max() > 256; }));
-    EXPECT_TRUE(within_seconds([&] { return worker.counts().raised_now == 1; }));
+    EXPECT_TRUE(test::eventually([&] { return max() > 256; }));
+    EXPECT_TRUE(test::eventually([&] { return worker.counts().raised_now == 1; }));
     EXPECT_LE(max(), 384);
     EXPECT_TRUE(std::filesystem::exists(state.path() / "memory-max.json"));
     use(100);
-    EXPECT_TRUE(within_seconds([&] { return max() == 256; }));
-    EXPECT_TRUE(within_seconds([&] { return worker.counts().lowered >= 1; }));
+    EXPECT_TRUE(test::eventually([&] { return max() == 256; }));
+    EXPECT_TRUE(test::eventually([&] { return worker.counts().lowered >= 1; }));
   }
   EXPECT_EQ(max(), 256);
   EXPECT_EQ(read("memory.high"), "max");
@@ -95,11 +88,11 @@ TEST_F(PodMemoryWorkerTest, WhenItIsSwitchedOffEveryLimitIsLowered) {
   PodMemoryWorker worker(tree.root(), state.path());
   worker.request(request());
   use(252);
-  ASSERT_TRUE(within_seconds([&] { return max() > 256; }));
+  ASSERT_TRUE(test::eventually([&] { return max() > 256; }));
   use(10);
   worker.request({});
-  EXPECT_TRUE(within_seconds([&] { return max() == 256; }));
-  EXPECT_TRUE(within_seconds([&] { return read("memory.high") == "max"; }));
+  EXPECT_TRUE(test::eventually([&] { return max() == 256; }));
+  EXPECT_TRUE(test::eventually([&] { return read("memory.high") == "max"; }));
 }
 
 TEST_F(PodMemoryWorkerTest, ReclaimsInTheBackground) {
@@ -108,8 +101,8 @@ TEST_F(PodMemoryWorkerTest, ReclaimsInTheBackground) {
   wanted.limits = {.reclaim = true};
   worker.request(wanted);
   use(255);
-  EXPECT_TRUE(within_seconds([&] { return !read("memory.reclaim").empty(); }));
-  EXPECT_TRUE(within_seconds([&] { return worker.counts().background_reclaimed > 0; }));
+  EXPECT_TRUE(test::eventually([&] { return !read("memory.reclaim").empty(); }));
+  EXPECT_TRUE(test::eventually([&] { return worker.counts().background_reclaimed > 0; }));
   EXPECT_EQ(max(), 256);
 }
 
@@ -125,7 +118,7 @@ TEST_F(PodMemoryWorkerTest, PushesColdMemoryOut) {
                                  .request = 10 * kMiB,
                                  .refaulted = 0});
   worker.request(wanted);
-  EXPECT_TRUE(within_seconds(
+  EXPECT_TRUE(test::eventually(
       [&] { return worker.counts().cold_pushed > 0 || (worker.request(wanted), false); }));
   EXPECT_NE(read("memory.reclaim").find("swappiness=100"), std::string::npos);
 }

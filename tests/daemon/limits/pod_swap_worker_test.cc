@@ -3,6 +3,7 @@
 #include "daemon/limits/pod_swap_worker.h"
 
 #include "config/temp_dir.h"
+#include "support/eventually.h"
 #include "support/fake_cgroupfs.h"
 
 #include <headroom/cgroup_record.h>
@@ -10,10 +11,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,6 @@
 namespace headroom::daemon {
 namespace {
 
-using namespace std::chrono_literals;
 using act::OverriddenFile;
 
 constexpr std::uint64_t kHigh = 1 << 20;
@@ -62,13 +60,6 @@ class PodSwapWorkerTest : public ::testing::Test {
     std::getline(std::ifstream(tree.root() / cgroup / file), line);
     return line;
   }
-  static bool within_seconds(const std::function<bool()>& holds) {
-    for (int i = 0; i < 500; ++i) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(10ms);
-    }
-    return false;
-  }
 
   test::FakeCgroupfs tree;
   test::TempDir state;
@@ -79,7 +70,7 @@ TEST_F(PodSwapWorkerTest, SetsRestoresAndLeavesNothing) {
     PodSwapWorker worker(tree.root(), state.path());
     worker.request({.cgroups = {high("hog"), high("own"), in_zswap("bank"), in_zswap("before68"),
                                 in_zswap("bank", "/app")}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 3; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 3; }));
     EXPECT_EQ(value("hog", "memory.swap.high"), "1048576");
     EXPECT_EQ(value("bank", "memory.zswap.writeback"), "0");
     EXPECT_EQ(value("bank/app", "memory.zswap.writeback"), "0");
@@ -87,7 +78,7 @@ TEST_F(PodSwapWorkerTest, SetsRestoresAndLeavesNothing) {
     EXPECT_EQ(worker.counts().kept_in_zswap, 1u) << "pods";
     EXPECT_TRUE(std::filesystem::exists(state.path() / "pod-swap.json"));
     worker.request({.cgroups = {in_zswap("bank"), in_zswap("bank", "/app")}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().restored == 1; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().restored == 1; }));
     EXPECT_EQ(value("hog", "memory.swap.high"), "max");
     EXPECT_EQ(worker.counts().limited, 0u);
     EXPECT_EQ(worker.counts().failed, 0u);
@@ -102,9 +93,9 @@ TEST_F(PodSwapWorkerTest, AnotherShareOfSwapIsSetFromTheOriginalValue) {
   {
     PodSwapWorker worker(tree.root(), state.path());
     worker.request({.cgroups = {high("hog")}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 1; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 1; }));
     worker.request({.cgroups = {high("hog", 2 * kHigh)}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 2; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 2; }));
     EXPECT_EQ(value("hog", "memory.swap.high"), "2097152");
   }
   EXPECT_EQ(value("hog", "memory.swap.high"), "max");
@@ -114,9 +105,9 @@ TEST_F(PodSwapWorkerTest, WhatACgroupTookFromItsPodIsRestoredToo) {
   {
     PodSwapWorker worker(tree.root(), state.path());
     worker.request({.cgroups = {in_zswap("bank")}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 1; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 1; }));
     worker.request({.cgroups = {in_zswap("bank"), in_zswap("bank", "/later")}});
-    ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 2; }));
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 2; }));
   }
   EXPECT_EQ(value("bank/later", "memory.zswap.writeback"), "1");
 }
@@ -125,12 +116,12 @@ TEST_F(PodSwapWorkerTest, CountsHowOftenItSlowsPodsDown) {
   PodSwapWorker worker(tree.root(), state.path());
   PodSwapRequest request{.cgroups = {high("hog")}};
   worker.request(request);
-  ASSERT_TRUE(within_seconds([&] { return worker.counts().set == 1; }));
+  ASSERT_TRUE(test::eventually([&] { return worker.counts().set == 1; }));
   EXPECT_EQ(worker.counts().throttles, 0u) << "what was before does not count";
   tree.write("hog", "memory.swap.events", "high 12\nmax 0\nfail 0\n");
   request.cgroups[0].is_slowed = true;
   worker.request(request);
-  EXPECT_TRUE(within_seconds([&] { return worker.counts().throttles == 5; }));
+  EXPECT_TRUE(test::eventually([&] { return worker.counts().throttles == 5; }));
 }
 
 // The node: an ordinary pod (2), a protected one (3) with a container (4) and a process in it (5).

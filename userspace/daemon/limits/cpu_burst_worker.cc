@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/state/load_former.h"
 #include "observe/pod/pod_cgroup_path.h"
 
 #include <algorithm>
@@ -41,11 +42,7 @@ CpuBurstWorker::CpuBurstWorker(std::filesystem::path cgroup_root, const std::fil
       overrides_(root_,
                  [this](const act::CgroupOverrides::Found& found) { return file_.save(found); }),
       times_(proc) {
-  auto found = file_.load();
-  if (!found)
-    log::error("{}: the original values of cpu.max.burst are not known", found.error().what);
-  else
-    overrides_.restore_former(std::move(*found));
+  overrides_.restore_former(load_former(file_, "values of cpu.max.burst"));
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

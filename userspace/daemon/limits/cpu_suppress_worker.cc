@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/state/load_former.h"
 
 #include <cerrno>
 #include <chrono>
@@ -23,11 +24,7 @@ CpuSuppressWorker::CpuSuppressWorker(std::filesystem::path cgroup_root,
     : file_(act::cpu_suppress_file(state_dir)),
       overrides_(std::move(cgroup_root),
                  [this](const act::CgroupOverrides::Found& found) { return file_.save(found); }) {
-  auto found = file_.load();
-  if (!found)
-    log::error("{}: the original values of cpu.idle are not known", found.error().what);
-  else
-    overrides_.restore_former(std::move(*found));
+  overrides_.restore_former(load_former(file_, "values of cpu.idle"));
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

@@ -6,6 +6,7 @@
 #include "base/human_readable.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/state/load_former.h"
 #include "observe/cgroup/stat_text.h"
 
 #include <fcntl.h>
@@ -87,11 +88,7 @@ PodMemoryWorker::PodMemoryWorker(std::filesystem::path cgroup_root,
 PodMemoryWorker::~PodMemoryWorker() = default;
 
 void PodMemoryWorker::resume() {
-  auto found = file_.load();
-  if (!found)
-    log::error("{}: the original values of memory.max are not known", found.error().what);
-  else
-    overrides_.resume(std::move(*found));
+  overrides_.resume(load_former(file_, "values of memory.max"));
 }
 
 void PodMemoryWorker::request(PodMemoryRequest request) {

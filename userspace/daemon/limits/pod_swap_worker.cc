@@ -5,6 +5,7 @@
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/state/load_former.h"
 #include "observe/cgroup/stat_text.h"
 
 #include <fcntl.h>
@@ -47,11 +48,7 @@ PodSwapWorker::PodSwapWorker(std::filesystem::path cgroup_root,
       file_(act::pod_swap_file(state_dir)),
       overrides_(std::move(cgroup_root),
                  [this](const act::CgroupOverrides::Found& found) { return file_.save(found); }) {
-  auto found = file_.load();
-  if (!found)
-    log::error("{}: the original values of memory.swap.high are not known", found.error().what);
-  else
-    overrides_.restore_former(std::move(*found));
+  overrides_.restore_former(load_former(file_, "values of memory.swap.high"));
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

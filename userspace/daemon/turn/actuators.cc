@@ -5,6 +5,7 @@
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "daemon/config/running_config.h"
+#include "daemon/state/load_former.h"
 #include "judge/eviction/selection.h"
 
 #include <utility>
@@ -123,23 +124,13 @@ Actuator& Actuators::for_mode(Mode mode) {
 // On a thread, because systemd may answer late. Suspended limits are restored first: memory.high is
 // then as the ladder had set it; otherwise it would look like a value of another program.
 void Actuators::restore_former_limits() {
-  auto suspended = suspended_limits_file_.load();
-  if (!suspended) {
-    log::error("{}: the original limits of the killed cgroups are not known",
-               suspended.error().what);
-    suspended.emplace();
-  }
-  auto overridden = memory_high_file_.load();
-  if (!overridden) {
-    log::error("{}: the original values of memory.high are not known", overridden.error().what);
-    overridden.emplace();
-  }
-  if (suspended->empty() && overridden->empty()) return;
-  if (!suspended->empty())
-    log::info("restoring the limits of {} killed cgroups", suspended->size());
-  if (!overridden->empty()) log::info("restoring memory.high of {} cgroups", overridden->size());
+  auto suspended = load_former(suspended_limits_file_, "limits of the killed cgroups");
+  auto overridden = load_former(memory_high_file_, "values of memory.high");
+  if (suspended.empty() && overridden.empty()) return;
+  if (!suspended.empty()) log::info("restoring the limits of {} killed cgroups", suspended.size());
+  if (!overridden.empty()) log::info("restoring memory.high of {} cgroups", overridden.size());
   restores_.submit([limits = suspended_limits_, overrides = memory_high_overrides_,
-                    suspended = std::move(*suspended), overridden = std::move(*overridden)] {
+                    suspended = std::move(suspended), overridden = std::move(overridden)] {
     limits->restore_all(suspended);
     overrides->restore_all(overridden);
   });

@@ -88,7 +88,7 @@ SUPPORT_SRC := $(wildcard tests/support/*.cc)
 UNIT_SRC := $(filter-out $(VECTOR_SRC) $(SUPPORT_SRC) tests/bpf/% tests/vm/% tests/fuzz/%,$(shell find tests -name '*.cc' | sort))
 # What the vectors test: the judge and the checkpoints' formats. Each is a question to a pure function.
 VECTOR_LIB = $(if $(BATCH),$(filter $(B)/batch/judge-%,$(BATCHES)),$(filter userspace/judge/%,$(LIB_SRC))) \
-             userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/base/atomic_file.cc
+             userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/base/atomic_file.cc userspace/base/json_text.cc
 BPFT_SRC := $(wildcard tests/bpf/*.cc) $(SUPPORT_SRC)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)

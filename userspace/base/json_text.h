@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// text_at(): a string field of a JSON value from another program; "" if the value is not an object
-// or has no such string.
+// JSON as text, and strings out of the JSON of other programs.
 #pragma once
 
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-namespace headroom::kube {
+namespace headroom {
 
-inline std::string text_at(const nlohmann::json& object, const char* key) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+// Invalid UTF-8 becomes U+FFFD: names come from directories, manifests and other programs, and must
+// not make the text invalid. `indent`: blanks of a level; negative: all on one line. Neither ends
+// with a newline.
+std::string to_json_text(const nlohmann::json& value, int indent = -1);
+std::string to_json_text(const nlohmann::ordered_json& value, int indent = -1);
 
-}  // namespace headroom::kube
+// A string field of a JSON value from another program; "" if the value is not an object or has no
+// such string.
+std::string text_at(const nlohmann::json& object, const char* key);
+
+}  // namespace headroom

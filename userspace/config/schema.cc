@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/schema.h"
 
+#include "base/json_text.h"
 #include "config/keys.h"
 #include "config/kubelet_keys.h"
 
@@ -116,7 +117,7 @@ std::string json_schema() {
               {"description", "A KubeletConfiguration with a headroom section: headroom.yaml(5)"}};
   schema.update(object(std::move(properties)));
   schema["required"] = {"apiVersion", "kind"};
-  return schema.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(schema, 1) + "\n";
 }
 
 }  // namespace headroom::config

@@ -4,6 +4,7 @@
 #include "act/cpus/cpu_checkpoint.h"
 #include "act/memory/memory_checkpoint.h"
 #include "act/original_values.h"
+#include "base/json_text.h"
 #include "base/state/saved_taints.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
@@ -194,8 +195,7 @@ std::string changes_json(const std::vector<Change>& changes) {
                     {"object", change.object},
                     {"current", change.current},
                     {"original", change.original}});
-  return OrderedJson{{"changes", std::move(list)}}.dump(-1, ' ', false,
-                                                        OrderedJson::error_handler_t::replace);
+  return to_json_text(OrderedJson{{"changes", std::move(list)}});
 }
 
 void add_changes(ArgumentParser& app, CliCommand& chosen) {

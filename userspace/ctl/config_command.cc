@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "config/load/effective_settings.h"
 #include "config/schema.h"
 #include "ctl/common/argument_parser.h"
@@ -24,7 +25,7 @@ struct ConfigOptions {
 };
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 config::ConfigSetting setting_of(const Json& json) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
@@ -106,7 +107,7 @@ std::string runs_json(const std::vector<UnitState>& units, const observe::PodCgr
   Json runs = Json::array();
   for (const Started& run : started(units, layout))
     runs.push_back(json_of(run));
-  return Json{{"runs", std::move(runs)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(Json{{"runs", std::move(runs)}});
 }
 
 void add_list(ArgumentParser& app, CliCommand& chosen) {

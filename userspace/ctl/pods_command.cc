@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -119,7 +120,7 @@ std::string pods_json(const Json& document, const Status& status, PodOrder order
   for (const PodStatus* pod : sorted(status, order))
     if (const auto found = by_uid.find(pod->uid); found != by_uid.end())
       list.push_back(*found->second);
-  return list.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(list) + "\n";
 }
 
 int run_pods(const PodsOptions& options) {

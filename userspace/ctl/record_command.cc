@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file_io.h"
 #include "base/human_readable.h"
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -87,7 +88,7 @@ void print(const RecordOptions& options, std::size_t size) {
     return;
   }
   const nlohmann::ordered_json json{{"file", options.file}, {"bytes", size}};
-  std::puts(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  std::puts(to_json_text(json).c_str());
 }
 
 int run_record(const RecordOptions& options) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
@@ -245,7 +246,7 @@ std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
                    {"same_actions", replayed.same_acts()},
                    {"identical", replayed.identical()},
                    {"turns", std::move(answers)}};
-  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return to_json_text(whole) + '\n';
 }
 
 }  // namespace headroom::ctl

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -162,7 +163,7 @@ Result<std::string> render_slices(std::string_view status, const Screen& screen)
 Result<std::string> slices_text(std::string_view status) {
   const auto slices = slices_of(status);
   if (!slices) return tl::make_unexpected(slices.error());
-  return slices->dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(*slices) + "\n";
 }
 
 namespace {

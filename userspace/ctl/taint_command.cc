@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -92,7 +93,7 @@ Result<std::string> taints_json(std::string_view status) {
   const auto lists = lists_of(status);
   if (!lists) return tl::make_unexpected(lists.error());
   const Json json{{"taints", lists->taints}, {"taint_evictions", lists->evicting}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(json) + "\n";
 }
 
 namespace {

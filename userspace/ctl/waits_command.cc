@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -165,7 +166,7 @@ std::string waits_json(const std::string& document) {
                    {"signals", status.at("signals")},
                    {"node", status.at("waits")},
                    {"pods", std::move(pods)}};
-  return shown.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(shown) + "\n";
 }
 
 Result<double> seconds_of(const std::string& length) {

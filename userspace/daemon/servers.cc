@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "daemon/config/system_containers.h"
@@ -29,10 +30,6 @@ namespace headroom::daemon {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string to_json_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 Json refusals_json(const std::vector<AdmitFailure>& refusals) {
   Json list = Json::array();
@@ -126,9 +123,9 @@ Result<std::string> answer_admission(const report::NodeStatusRef& status,
     if (counts) count(admission, *counts);
     pods.push_back(admission_json(pod, status->state, admission));
   }
-  return to_json_text({{"node", status->state.name},
-                       {"allocatable", amounts_json(status->allocatable)},
-                       {"pods", std::move(pods)}});
+  return to_json_text(Json{{"node", status->state.name},
+                           {"allocatable", amounts_json(status->allocatable)},
+                           {"pods", std::move(pods)}});
 }
 
 }  // namespace
@@ -157,7 +154,7 @@ Result<std::string> taint_json(TaintStore& store, const std::vector<std::string>
   if (!errors.empty()) return failure(join_lines(errors));
   const auto taints = store.edit(parsed, overwrite);
   if (!taints) return tl::make_unexpected(taints.error());
-  return to_json_text({{"taints", taints_json(*taints)}});
+  return to_json_text(Json{{"taints", taints_json(*taints)}});
 }
 
 Result<std::string> cpus_response_json(const report::PublishedCpusView& cpus_view) {
@@ -223,8 +220,7 @@ void NodeStatusWriter::write(const report::NodeStatus& status) {
   try {
     constexpr mode_t kReadable = 0644;
     // Bytes of a name that are not UTF-8 are replaced.
-    const std::string text =
-        node_json(status).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string text = to_json_text(node_json(status), 1);
     result = write_atomically(path_, text + "\n", {.mode = kReadable});
   } catch (const std::exception& e) {
     result = failure("write " + path_.string() + ": " + e.what());

@@ -2,6 +2,7 @@
 #include "kube/health_file.h"
 
 #include "base/atomic_file.h"
+#include "base/json_text.h"
 #include "base/log/journal.h"
 #include "kube/poll_backoff.h"
 
@@ -35,7 +36,7 @@ void HealthFile::publish(const std::string& part, nlohmann::ordered_json state) 
   nlohmann::ordered_json whole;
   for (const auto& [name, shown] : parts_)
     whole[name] = shown;
-  std::string text = whole.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::string text = to_json_text(whole, 1) + "\n";
   if (text == written_) return;
   const auto done = write_atomically(file_, text, {.mode = 0644});
   if (done)

@@ -4,6 +4,8 @@
 // the file does not say which it was: both are tried.
 #include "act/cpus/cpu_checkpoint.h"
 
+#include "base/json_text.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -265,10 +267,6 @@ Json fields_of(const CheckpointFields& fields, CheckpointVersion version) {
   for (const auto& [pod, list] : fields.pod_entries)
     json["podEntries"][pod] = {{"cpuSet", list}};
   return json;
-}
-
-std::string to_json_text(const Json& json) {
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
 tl::expected<CpuCheckpoint, CheckpointError> decode_v4(const Json& object) {

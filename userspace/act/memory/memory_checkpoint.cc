@@ -2,6 +2,7 @@
 #include "act/memory/memory_checkpoint.h"
 
 #include "act/cpus/cpu_checkpoint.h"
+#include "base/json_text.h"
 
 #include <array>
 #include <charconv>
@@ -255,7 +256,7 @@ tl::expected<MemoryCheckpoint, CheckpointError> decode_memory_checkpoint(std::st
 std::string encode_memory_checkpoint(const MemoryCheckpoint& checkpoint, Version version) {
   Json json = fields_of(checkpoint, version);
   json["checksum"] = fnv1a_32(memory_hash_input(checkpoint, version));
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 }  // namespace headroom::act

@@ -2,6 +2,7 @@
 #include "base/state/state_file.h"
 
 #include "base/atomic_file.h"
+#include "base/json_text.h"
 
 #include <cerrno>
 #include <fstream>
@@ -22,7 +23,7 @@ std::string read_boot_id() {
 
 // Computed over the value without white space and with sorted keys, as Json is written.
 std::uint32_t checksum_of(const Json& value) {
-  return crc32c(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return crc32c(to_json_text(value));
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ Result<> StateDocument::save(const Json& value) const {
                    {"boot_id", boot_id_},
                    {"crc32c", checksum_of(value)},
                    {"value", value}};
-  return write_atomically(path_, whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  return write_atomically(path_, to_json_text(whole, 1) + "\n");
 }
 
 Result<> StateDocument::remove() const {

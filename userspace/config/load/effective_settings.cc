@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/load/effective_settings.h"
 
+#include "base/json_text.h"
 #include "config/flags/command_line.h"
 #include "config/keys.h"
 #include "config/sections/sections.h"
@@ -116,7 +117,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 // A scalar as the type wants it; what cannot be read stands as it was written, and was complained

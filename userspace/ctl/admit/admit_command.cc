@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -217,7 +218,7 @@ std::string places_json(const Pod& pod, std::span<const NodeState> nodes,
       {"name", pod.name},
       {"node", places.chosen ? OrderedJson(nodes[*places.chosen].name) : OrderedJson(nullptr)},
       {"nodes", std::move(list)}};
-  return whole.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return to_json_text(whole) + "\n";
 }
 
 namespace {

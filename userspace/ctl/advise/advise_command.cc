@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/advise/pod_use.h"
 #include "ctl/advise/reserves.h"
 #include "ctl/common/argument_parser.h"
@@ -142,7 +143,7 @@ std::string advice_json(const std::vector<RecordedPod>& pods) {
   Json list = Json::array();
   for (const RecordedPod& each : pods)
     list.push_back(pod_json(each, advise(each.use)));
-  return list.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(list) + "\n";
 }
 
 void add_advise(ArgumentParser& app, CliCommand& chosen) {

@@ -2,6 +2,7 @@
 #include "ctl/advise/reserves.h"
 
 #include "base/human_readable.h"
+#include "base/json_text.h"
 
 #include <headroom/quantity.h>
 
@@ -211,7 +212,7 @@ std::string reserves_json(const AdvisedReserves& advised) {
     for (std::size_t resource = 0; resource < kReservedResources; ++resource)
       json[kResourceNames[resource]] = resource_json(advised, reserve, resource);
   }
-  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(whole) + "\n";
 }
 
 }  // namespace headroom::ctl

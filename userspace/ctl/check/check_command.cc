@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/check/check_command.h"
 
+#include "base/json_text.h"
 #include "ctl/check/host_facts.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
@@ -71,7 +72,7 @@ std::string as_json(const std::string& kernel, const std::vector<Finding>& findi
                    {"kernel", kernel},
                    {"works", works(findings)},
                    {"checks", std::move(checks)}};
-  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(whole) + "\n";
 }
 
 }  // namespace headroom::ctl::check

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/json_fields.h"
@@ -206,8 +207,7 @@ Json with_flight_recording(const FoundEviction& found) {
 
 void print(const FoundEviction& found, const WhyOptions& options) {
   if (options.json) {
-    std::puts(
-        with_flight_recording(found).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    std::puts(to_json_text(with_flight_recording(found), 2).c_str());
     return;
   }
   std::fputs(explain(found.record, found.flight_recording, screen_of_stdout()).c_str(), stdout);

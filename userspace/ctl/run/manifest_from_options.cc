@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/run/manifest_from_options.h"
 
+#include "base/json_text.h"
 #include "ctl/run/pod_units.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ tl::expected<std::string, std::vector<std::string>> manifest_from_options(const 
       {"kind", "Pod"},
       {"metadata", {{"name", options.name}, {"namespace", options.pod_namespace}, {"uid", uid}}},
       {"spec", std::move(spec)}};
-  return pod.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(pod, 1) + "\n";
 }
 
 }  // namespace headroom::ctl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/units/dbus_unit_manager.h"
+#include "base/json_text.h"
 #include "config/config.h"
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
@@ -161,7 +162,7 @@ void print(const PodToStart& started, const AdmissionResult& admission) {
                   {"slice", started.pod_units.slice},
                   {"manifest", started.pod_units.manifest.native()},
                   {"preempted", std::move(preempted)}};
-  std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::puts(to_json_text(json).c_str());
 }
 
 Streams streams_of(const RunOptions& options) {
@@ -239,7 +240,7 @@ int stop(const StopOptions& options) {
   if (options.json) {
     const Json json{
         {"namespace", options.pod_namespace}, {"name", options.name}, {"units", *units}};
-    std::puts(json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::puts(to_json_text(json).c_str());
   }
   return 0;
 }

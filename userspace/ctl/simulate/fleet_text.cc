@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/human_readable.h"
+#include "base/json_text.h"
 #include "ctl/simulate/simulate.h"
 
 #include <algorithm>
@@ -155,7 +156,7 @@ std::string fleet_json(const SimulatedFleet& fleet, const std::vector<FleetResul
                    {"pods", fleet.source},
                    {"seed", fleet.workload.seed},
                    {"agents", std::move(agents)}};
-  return whole.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return to_json_text(whole) + '\n';
 }
 
 }  // namespace headroom::ctl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/human_readable.h"
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/print_error.h"
 #include "ctl/simulate/simulate.h"
@@ -122,16 +123,15 @@ std::string evaluation_json(const EvaluationOptions& options, const Evaluation& 
                           {"too_low_ratio", score.violations},
                           {"time_above_ratio", score.time_above},
                           {"worst_ratio", std::max(score.worst, 0.0)}});
-  return Json{{"pods", found.pods},
-              {"part", kParts[static_cast<std::size_t>(options.part)]},
-              {"pods_without_limit", found.without_limit},
-              {"pods_seen_for_less", found.too_short},
-              {"nodes", options.nodes},
-              {"pods_per_node", options.pods_per_node},
-              {"predictions", found.predictions},
-              {"oracle_savings_ratio", found.oracle},
-              {"predictors", std::move(predictors)}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+  return to_json_text(Json{{"pods", found.pods},
+                           {"part", kParts[static_cast<std::size_t>(options.part)]},
+                           {"pods_without_limit", found.without_limit},
+                           {"pods_seen_for_less", found.too_short},
+                           {"nodes", options.nodes},
+                           {"pods_per_node", options.pods_per_node},
+                           {"predictions", found.predictions},
+                           {"oracle_savings_ratio", found.oracle},
+                           {"predictors", std::move(predictors)}}) +
          '\n';
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What another configuration would have done to recorded nodes.
 #include "base/human_readable.h"
+#include "base/json_text.h"
 #include "ctl/simulate/simulate.h"
 #include "ctl/simulate/trace_files.h"
 
@@ -162,9 +163,7 @@ std::string nodes_json(const std::vector<ReplayedNode>& nodes) {
          {"added", found.added},
          {"earlier_seconds", found.both ? Json(seconds(found.earlier)) : Json(nullptr)}});
   }
-  return Json{{"recordings", std::move(list)}}.dump(-1, ' ', false,
-                                                    Json::error_handler_t::replace) +
-         '\n';
+  return to_json_text(Json{{"recordings", std::move(list)}}) + '\n';
 }
 
 }  // namespace headroom::ctl

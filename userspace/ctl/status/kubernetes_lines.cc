@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/status/kubernetes_lines.h"
 
+#include "base/json_text.h"
 #include "ctl/common/json_fields.h"
 #include "ctl/common/text_table.h"
 
@@ -89,8 +90,7 @@ std::string kubelet_line(std::string_view document, std::int64_t now) {
   const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
   const std::int64_t age = now - pods_at;
   if (pods_at > 0)
-    line += fmt::format("  {} pods, {} ago",
-                        at(kubelet, {"pods"}).dump(-1, ' ', false, Json::error_handler_t::replace),
+    line += fmt::format("  {} pods, {} ago", to_json_text(at(kubelet, {"pods"})),
                         seconds(static_cast<double>(age)));
   else
     line += "  no answer yet";

@@ -2,6 +2,7 @@
 #include "ctl/top/top_settings.h"
 
 #include "base/atomic_file.h"
+#include "base/json_text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -56,10 +57,10 @@ Result<TopSettings> parse_top_settings(std::string_view text) {
 }
 
 std::string top_settings_text(const TopSettings& settings) {
-  return Json{{"columns", settings.columns},
-              {"sort", settings.sort},
-              {"reversed", settings.reversed}}
-             .dump(1, ' ', false, Json::error_handler_t::replace) +
+  return to_json_text(Json{{"columns", settings.columns},
+                           {"sort", settings.sort},
+                           {"reversed", settings.reversed}},
+                      1) +
          '\n';
 }
 

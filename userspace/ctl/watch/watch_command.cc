@@ -6,6 +6,7 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/file_io.h"
+#include "base/json_text.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -93,7 +94,7 @@ std::string run_once(const std::string& command, const std::string& event) {
 
 // Tries again after 1 s, 2 s, 4 s …, up to a minute.
 void run_until_done(const WatchOptions& options, const Json& event) {
-  const std::string text = event.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const std::string text = to_json_text(event) + '\n';
   std::chrono::seconds wait{1};
   std::string error;
   for (std::size_t attempt = 1; attempt <= options.attempts && !stopped; ++attempt) {
@@ -177,9 +178,7 @@ class Watcher {
 
   void deliver(const Json& event) const {
     if (!options_.command.empty()) return run_until_done(options_, event);
-    const std::string line = options_.json
-                                 ? event.dump(-1, ' ', false, Json::error_handler_t::replace)
-                                 : event_line(event);
+    const std::string line = options_.json ? to_json_text(event) : event_line(event);
     std::puts(line.c_str());
     std::fflush(stdout);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/config/running_config.h"
 
+#include "base/json_text.h"
 #include "base/log/journal.h"
 #include "config/reload.h"
 #include "judge/eviction/threshold/threshold_config.h"
@@ -26,8 +27,7 @@ void set_found_values(config::Config& config, const observe::Filesystems& filesy
       }
   };
   const auto text = [](const std::filesystem::path& path) {
-    return nlohmann::json(path.string())
-        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return to_json_text(nlohmann::json(path.string()));
   };
   set_found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
   set_found("headroom.podsCgroup", text(config.pods_cgroup));
@@ -113,8 +113,7 @@ std::string ActiveSettings::json() const {
     }
     list.push_back(std::move(setting));
   }
-  return Json{{"version", HEADROOM_VERSION}, {"settings", std::move(list)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(Json{{"version", HEADROOM_VERSION}, {"settings", std::move(list)}});
 }
 
 RunningConfig::RunningConfig(config::Config config, std::filesystem::path cgroup_root,

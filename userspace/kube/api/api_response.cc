@@ -43,8 +43,4 @@ std::string error_text(const HttpResponse& response) {
   return text;
 }
 
-std::string to_json_text(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace headroom::kube

@@ -12,8 +12,6 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace headroom::kube {
 
 // wait_after(): how long to wait after failed requests to a server before the next one.
@@ -68,7 +66,5 @@ bool is_server_error(const HttpResponse& response);
 
 // "503 ServiceUnavailable: apiserver is shutting down".
 std::string error_text(const HttpResponse& response);
-
-std::string to_json_text(const nlohmann::ordered_json& json);
 
 }  // namespace headroom::kube

@@ -2,6 +2,7 @@
 #include "kube/api/eviction_queue.h"
 
 #include "base/file_io.h"
+#include "base/json_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -211,7 +212,7 @@ std::string as_text(const EvictionQueue& queue) {
   for (const PendingEviction& pending : queue.pending_evictions)
     json["pendingEvictions"].push_back(json_of(pending));
   json["node"] = {{"conditions", queue.node.conditions}, {"taints", queue.node.taints}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(json, 1) + "\n";
 }
 
 Result<EvictionQueue> queue_of(const std::string& text) {

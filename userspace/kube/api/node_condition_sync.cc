@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/node_condition_sync.h"
 
+#include "base/json_text.h"
 #include "kube/api/api_response.h"
 #include "kube/api/node_taints.h"
 #include "kube/api/pod_requests.h"

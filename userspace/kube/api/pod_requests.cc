@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/api/pod_requests.h"
 
+#include "base/json_text.h"
 #include "kube/api/api_response.h"
 
 #include <headroom/signal.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/extender/extender_request.h"
 
+#include "base/json_text.h"
 #include "kube/extender/node_score.h"
 #include "kube/extender/node_table.h"
 
@@ -13,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 // The parser keeps something for each level, so it is counted before it is parsed.

@@ -2,6 +2,7 @@
 #include "kube/kubelet/pod_directory.h"
 
 #include "base/atomic_file.h"
+#include "base/json_text.h"
 #include "config/keys.h"
 #include "config/yaml/yaml.h"
 
@@ -31,7 +32,7 @@ Result<std::string> configuration_from(std::string_view configz) {
         !kubelet_config[name].is_null())
       kept[name] = kubelet_config[name];
   }
-  return kept.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(kept, 1) + "\n";
 }
 
 namespace fs = std::filesystem;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/kubelet/pod_list.h"
 
+#include "base/json_text.h"
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -169,7 +171,7 @@ std::string as_file(Json& pod) {
   trim_owners(pod["metadata"]);
   pod["apiVersion"] = "v1";  // the items of a list may omit it
   pod["kind"] = "Pod";
-  return pod.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(pod) + "\n";
 }
 
 void add(Json& pod, std::string uid, PodFiles& files) {

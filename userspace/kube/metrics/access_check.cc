@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/metrics/access_check.h"
 
+#include "base/json_text.h"
+
 #include <array>
 
 #include <gnutls/crypto.h>
@@ -26,7 +28,7 @@ HttpRequest review(const std::string& group, const std::string& kind, const std:
   return {.method = "POST",
           .path = "/apis/" + group + "/v1/" + resource,
           .headers = {{"Content-Type", "application/json"}},
-          .body = body.dump(-1, ' ', false, Json::error_handler_t::replace),
+          .body = to_json_text(body),
           .max_body = kMaxAnswer};
 }
 

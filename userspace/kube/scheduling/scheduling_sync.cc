@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/scheduling/scheduling_sync.h"
 
+#include "base/json_text.h"
 #include "kube/api/api_response.h"
 #include "kube/api/node_taints.h"
 #include "kube/scheduling/scheduling_requests.h"

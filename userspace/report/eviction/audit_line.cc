@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/eviction/audit_line.h"
 
+#include "base/json_text.h"
 #include "report/eviction/messages.h"
 
 #include <time.h>
@@ -81,7 +82,7 @@ std::string with_new_fields(std::string line) {
   Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return line;
   rename_old_fields(record);
-  return record.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(record);
 }
 
 namespace {
@@ -272,9 +273,7 @@ OrderedJson audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_
 
 std::string audit_line(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                        const std::string& flight_recording) {
-  return audit_json(eviction, decided_at, qos_of, flight_recording)
-             .dump(-1, ' ', false, OrderedJson::error_handler_t::replace) +
-         '\n';
+  return to_json_text(audit_json(eviction, decided_at, qos_of, flight_recording)) + '\n';
 }
 
 }  // namespace headroom::report

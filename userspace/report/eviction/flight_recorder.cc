@@ -2,6 +2,7 @@
 #include "report/eviction/flight_recorder.h"
 
 #include "base/file_io.h"
+#include "base/json_text.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -204,7 +205,7 @@ std::string flight_recording_json(const FlightRecording& flight_recording, WallT
       {"seconds", ring_json(flight_recording.seconds, flight_recording.at, reading_json)},
       {"turns", ring_json(flight_recording.turns, flight_recording.at, reading_json)},
       {"pods", ring_json(flight_recording.pods, flight_recording.at, pods_json)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return to_json_text(json) + '\n';
 }
 
 Result<std::string> write_flight_recording(const fs::path& audit_log,

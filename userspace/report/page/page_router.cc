@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/page_router.h"
 
+#include "base/json_text.h"
 #include "page.inc"  // written by `assemble`: kPage and kPolicy
 #include "report/page/audit_tail.h"
 #include "report/status/scheduling_json.h"
@@ -200,16 +201,14 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
     top_waiters_.update(table);
     json["kubernetes"] = kubernetes_json(setup_.kubernetes);
     json["top_waiters"] = top_waiters_.json();
-    text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text = to_json_text(json);
   }
   return {200, kJson, text_body(std::move(text)),
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
 HttpResponse PageRouter::history() const {
-  return {200, kJson,
-          text_body(history_json(views_->history.samples())
-                        .dump(-1, ' ', false, Json::error_handler_t::replace)),
+  return {200, kJson, text_body(to_json_text(history_json(views_->history.samples()))),
           with_security_headers({{"Cache-Control", "no-store"}})};
 }
 
@@ -223,9 +222,7 @@ HttpResponse PageRouter::events(const HttpRequest& request) const {
 }
 
 HttpResponse PageRouter::scheduling() const {
-  return document([this] {
-    return scheduling_json(*views_).dump(-1, ' ', false, Json::error_handler_t::replace);
-  });
+  return document([this] { return to_json_text(scheduling_json(*views_)); });
 }
 
 HttpResponse PageRouter::document(const std::function<std::string()>& json) {

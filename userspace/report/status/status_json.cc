@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/status/status_json.h"
 
+#include "base/json_text.h"
 #include "judge/admission/taints.h"
 #include "report/status/status_parts.h"
 #include "report/view/pod_index.h"
@@ -444,7 +445,7 @@ std::string status_text(const PublishedViews& views, QosOf qos_of,
   status["memory_forecasts"] =
       memory_forecasts_json(forecasts ? *forecasts : PeakForecast::Records{});
   status["kubernetes"] = kubernetes_json(kubernetes);
-  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(status);
 }
 
 }  // namespace headroom::report

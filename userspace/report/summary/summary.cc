@@ -2,6 +2,7 @@
 #include "report/summary/summary.h"
 
 #include "base/clock.h"
+#include "base/json_text.h"
 #include "report/disk/pod_disk_usage.h"
 #include "report/summary/stats_json.h"
 #include "report/view/pod_index.h"
@@ -85,11 +86,6 @@ std::vector<std::size_t> WorkloadIndex::with_descendants(std::size_t record) con
 }
 
 namespace {
-
-std::string to_json_text(const Json& json) {
-  // Names come from manifests and directories: invalid UTF-8 must not make the answer invalid.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 CgroupReading reading_of(const CgroupTable& table, std::size_t i, WallTime time,
                          const std::string& root) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/cpus_view.h"
 
+#include "base/json_text.h"
+
 #include <nlohmann/json.hpp>
 
 namespace headroom::report {
@@ -47,7 +49,7 @@ std::string repack_json(const RepackView& view) {
                   {"before", packing_json(view.before)},
                   {"after", packing_json(view.after)},
                   {"containers", std::move(containers)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 namespace {
@@ -108,7 +110,7 @@ std::string cpus_json(const CpusView& view) {
                   {"repairs", view.repaired},
                   {"state_not_saved", view.unsaved},
                   {"error", view.error}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 }  // namespace headroom::report

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/event_log.h"
 
+#include "base/json_text.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -24,8 +26,7 @@ void EventLog::add(std::string_view type, WallTime at, const Json& fields) {
   }
   Json event{{"seq", next_++}, {"time", rfc3339_micro(at)}, {"type", type}};
   event.update(fields);
-  kept_back_.push_back(std::make_shared<const std::string>(
-      event.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  kept_back_.push_back(std::make_shared<const std::string>(to_json_text(event)));
   flush();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/view/memory_view.h"
 
+#include "base/json_text.h"
+
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -54,7 +56,7 @@ std::string memory_json(const MemoryView& view) {
                   {"failed", view.failed},
                   {"repairs", view.repaired},
                   {"state_not_saved", view.unsaved}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return to_json_text(json);
 }
 
 }  // namespace headroom::report

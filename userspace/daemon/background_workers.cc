@@ -35,6 +35,22 @@ bool limits_pod_swap(const config::Config& config) {
 // Near a threshold there are sweeps every few milliseconds.
 constexpr Duration kRequestPeriod = std::chrono::milliseconds(500);
 
+bool is_due(Instant now, Instant& requested_at) {
+  if (now - requested_at < kRequestPeriod) return false;
+  requested_at = now;
+  return true;
+}
+
+// Started if it is wanted, or if an earlier daemon left values that it restores. Once started it
+// runs until the end; not wanted, it is asked for nothing and gives back what it changed.
+template <class Worker, class... Arguments>
+void start_or_clear(std::unique_ptr<Worker>& worker, bool wanted, bool values_left,
+                    Arguments&&... arguments) {
+  if (!worker && (wanted || values_left))
+    worker = std::make_unique<Worker>(std::forward<Arguments>(arguments)...);
+  if (worker && !wanted) worker->request({});
+}
+
 }  // namespace
 
 Result<> BackgroundWorkers::reconfigure(const config::Config& config) {
@@ -83,16 +99,14 @@ void BackgroundWorkers::update_cpus(const config::Config& config) {
                                         manifests_, container_names_, cpus_view_, repack_queue_);
 }
 
-// Started if oom_score_adj is to be mirrored, or if an earlier daemon left values to restore.
 void BackgroundWorkers::update_oom_scores(const config::Config& config) {
   const bool wanted = mirrors_oom_scores(config);
   if (config.mirror_oom_scores && !wanted)
     log::warning(
         "headroom.oomScoreAdj is mirror, but headroom.mode is observe: no oom_score_adj is "
         "written");
-  if (!oom_score_worker_ && (wanted || act::oom_score_file(config.state_dir).exists()))
-    oom_score_worker_ = std::make_unique<OomScoreWorker>(root_.mount, config.state_dir);
-  if (oom_score_worker_ && !wanted) oom_score_worker_->request({});
+  start_or_clear(oom_score_worker_, wanted, act::oom_score_file(config.state_dir).exists(),
+                 root_.mount, config.state_dir);
 }
 
 void BackgroundWorkers::mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
@@ -108,7 +122,6 @@ void BackgroundWorkers::mirror_oom_scores(const config::Config& config, const Sn
   oom_score_worker_->request(std::move(requests));
 }
 
-// Started if it is configured, or if an earlier daemon left limits to lower.
 void BackgroundWorkers::update_pod_memory(const config::Config& config) {
   const bool wanted = watches_pod_memory(config);
   if (config.pod_memory.any() && !wanted)
@@ -116,9 +129,8 @@ void BackgroundWorkers::update_pod_memory(const config::Config& config) {
         "headroom.podLimits or headroom.coldMemory is set, but headroom.mode is observe: nothing "
         "is "
         "reclaimed or raised");
-  if (!pod_memory_ && (wanted || act::memory_max_file(config.state_dir).exists()))
-    pod_memory_ = std::make_unique<PodMemoryWorker>(root_.mount, config.state_dir);
-  if (pod_memory_ && !wanted) pod_memory_->request({});
+  start_or_clear(pod_memory_, wanted, act::memory_max_file(config.state_dir).exists(), root_.mount,
+                 config.state_dir);
   pod_memory_requested_at_ = {};
 }
 
@@ -131,55 +143,47 @@ void BackgroundWorkers::watch_pod_memory(const config::Config& config, const Sna
   pod_memory_->request(pod_memory_request(config, snapshot, verdict, names));
 }
 
-// Started if it is configured, or if an earlier daemon left grants to withdraw.
 void BackgroundWorkers::update_cpu_burst(const config::Config& config) {
   const bool wanted = grants_bursts(config);
   if (config.cpu_burst.budget && !wanted)
     log::warning("headroom.cpuBurst is set, but headroom.mode is observe: nothing is granted");
-  if (!cpu_burst_ && (wanted || act::cpu_burst_file(config.state_dir).exists()))
-    cpu_burst_ = std::make_unique<CpuBurstWorker>(root_.mount, "/proc", config.state_dir);
-  if (cpu_burst_ && !wanted) cpu_burst_->request({});
+  start_or_clear(cpu_burst_, wanted, act::cpu_burst_file(config.state_dir).exists(), root_.mount,
+                 "/proc", config.state_dir);
   burst_requested_at_ = {};
 }
 
 void BackgroundWorkers::watch_quotas(const config::Config& config, const Snapshot& snapshot,
                                      const report::CgroupNames& names) {
   if (!cpu_burst_ || !snapshot.cgroups || !grants_bursts(config)) return;
-  if (snapshot.at - burst_requested_at_ < kRequestPeriod) return;
-  burst_requested_at_ = snapshot.at;
+  if (!is_due(snapshot.at, burst_requested_at_)) return;
   cpu_burst_->request(burst_requests_.next(config.cpu_burst, snapshot, names));
 }
 
-// Started if it is configured, or if an earlier daemon left cgroups to restore.
 void BackgroundWorkers::update_cpu_suppress(const config::Config& config) {
   const bool wanted = suppresses_pods(config);
   if (config.cpu_suppress.threshold && !wanted)
     log::warning("headroom.cpuSuppress is set, but headroom.mode is observe: no pod is suppressed");
-  if (!cpu_suppress_ && (wanted || act::cpu_suppress_file(config.state_dir).exists()))
-    cpu_suppress_ = std::make_unique<CpuSuppressWorker>(root_.mount, config.state_dir);
+  start_or_clear(cpu_suppress_, wanted, act::cpu_suppress_file(config.state_dir).exists(),
+                 root_.mount, config.state_dir);
   if (!wanted) suppress_requests_ = {};
-  if (cpu_suppress_ && !wanted) cpu_suppress_->request({});
   suppress_requested_at_ = {};
 }
 
 void BackgroundWorkers::suppress_pods(const config::Config& config, const Snapshot& snapshot,
                                       const report::CgroupNames& names) {
   if (!cpu_suppress_ || !snapshot.cgroups || !suppresses_pods(config)) return;
-  if (snapshot.at - suppress_requested_at_ < kRequestPeriod) return;
-  suppress_requested_at_ = snapshot.at;
+  if (!is_due(snapshot.at, suppress_requested_at_)) return;
   // A kubelet writes cpu.weight of the tiers every minute, which the kernel refuses for idle ones.
   const std::string tiers_in = config.kubelet_present ? "" : config.pods_cgroup;
   cpu_suppress_->request(suppress_requests_.next(config.cpu_suppress, snapshot, names, tiers_in));
 }
 
-// Started if it is configured, or if an earlier daemon left cgroups to restore.
 void BackgroundWorkers::update_pod_swap(const config::Config& config) {
   const bool wanted = limits_pod_swap(config);
   if (config.pod_swap.any() && !wanted)
     log::warning("headroom.podSwap is set, but headroom.mode is observe: no pod's swap is limited");
-  if (!pod_swap_ && (wanted || act::pod_swap_file(config.state_dir).exists()))
-    pod_swap_ = std::make_unique<PodSwapWorker>(root_.mount, config.state_dir);
-  if (pod_swap_ && !wanted) pod_swap_->request({});
+  start_or_clear(pod_swap_, wanted, act::pod_swap_file(config.state_dir).exists(), root_.mount,
+                 config.state_dir);
   pod_swap_requests_ = {};
   pod_swap_requested_at_ = {};
 }
@@ -187,8 +191,7 @@ void BackgroundWorkers::update_pod_swap(const config::Config& config) {
 void BackgroundWorkers::limit_pod_swap(const config::Config& config, const Snapshot& snapshot,
                                        const report::CgroupNames& names) {
   if (!pod_swap_ || !snapshot.cgroups || !limits_pod_swap(config)) return;
-  if (snapshot.at - pod_swap_requested_at_ < kRequestPeriod) return;
-  pod_swap_requested_at_ = snapshot.at;
+  if (!is_due(snapshot.at, pod_swap_requested_at_)) return;
   pod_swap_->request(pod_swap_requests_.next(config.pod_swap, snapshot, names));
 }
 

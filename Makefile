@@ -104,16 +104,18 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
             userspace/kube/extender/extender_request.cc userspace/kube/scheduling/node_summary.cc userspace/act/exec/command_message.cc \
             userspace/report/page/page_router.cc
 
-# A small file costs what its headers cost: the files of a folder are compiled as a few batches, each of which reads its
-# headers once. BATCH= compiles each file alone.
+# A small file costs what its headers cost: files are compiled as a few batches, each of which reads its headers once. A program
+# links with the libraries of every batch that it takes from, so folders share batches by what they link. BATCH= compiles each
+# file alone.
 BATCH ?= 1
+GROUPS := --group daemon=act,daemon,observe --group shared=base,config,manifest,recording,report,simulate
 ifneq ($(BATCH),)
 include $(B)/batch/batches.mk $(B)/batch-tests/batches.mk $(B)/batch-vectors/batches.mk
 endif
 $(B)/batch/batches.mk: tools/batch-sources $(LIB_SRC)
-	@tools/build-step $@ tools/batch-sources --out $(@D) --files 16 --lines 2500 $(LIB_SRC)
+	@tools/build-step $@ tools/batch-sources --out $(@D) --files 32 --lines 2500 $(GROUPS) $(LIB_SRC)
 $(B)/batch-tests/batches.mk: tools/batch-sources $(UNIT_SRC)
-	@tools/build-step $@ tools/batch-sources --out $(@D) --files 12 --lines 2000 --name TEST_BATCHES $(UNIT_SRC)
+	@tools/build-step $@ tools/batch-sources --out $(@D) --files 32 --lines 2500 --name TEST_BATCHES --group tests $(UNIT_SRC)
 $(B)/batch-vectors/batches.mk: tools/batch-sources $(VECTOR_SRC)
 	@tools/build-step $@ tools/batch-sources --out $(@D) --files 12 --lines 1000 --name VECTOR_BATCHES $(VECTOR_SRC)
 LIB_UNITS = $(if $(BATCH),$(BATCHES),$(LIB_SRC))

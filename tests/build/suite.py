@@ -94,6 +94,23 @@ def test_an_alias_of_the_same_text_may_be_shared(folder: Path) -> None:
     text = "namespace {\nusing Json = nlohmann::json;\n}\nJson %s();\n"
     assert len(batches(folder, {"a.cc": text % "a", "b.cc": text % "b"})) == 1
     assert len(batches(folder, {"a.cc": text % "a", "b.cc": (text % "b").replace("::json", "::ordered_json")})) == 2
+    text = "namespace {\nnamespace fs = std::filesystem;\n}\nfs::path %s();\n"
+    assert len(batches(folder, {"a.cc": text % "a", "b.cc": text % "b"})) == 1
+    assert len(batches(folder, {"a.cc": text % "a", "b.cc": (text % "b").replace("filesystem", "experimental")})) == 2
+
+
+def test_folders_share_batches_where_they_are_said_to(folder: Path) -> None:
+    for name in ("one", "two", "three"):
+        (folder / "userspace" / name).mkdir(parents=True)
+        (folder / "userspace" / name / f"{name}.cc").write_text(f"int {name}() {{ return 1; }}\n")
+    for group, made in (("both=one,two", "b/both-0.cc b/three-0.cc"), ("every", "b/every-0.cc")):
+        done = subprocess.run([ROOT / "tools/batch-sources", "--out", "b", "--files", "9", "--lines", "99", "--group", group,
+                               *(f"userspace/{name}/{name}.cc" for name in ("one", "two", "three"))], cwd=folder, check=False)
+        assert done.returncode == 0
+        assert (folder / "b/batches.mk").read_text() == f"BATCHES := {made}\n"
+        assert {str(batch.relative_to(folder)) for batch in (folder / "b").glob("*.cc")} == set(made.split())
+        first = (folder / made.split()[0]).read_text()
+        assert "one.cc" in first and "two.cc" in first
 
 
 def test_a_file_with_macros_is_alone(folder: Path) -> None:

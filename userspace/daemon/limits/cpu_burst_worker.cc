@@ -53,8 +53,7 @@ void CpuBurstWorker::request(CpuBurstRequest request) {
 }
 
 report::CpuBurstCounts CpuBurstWorker::counts() const {
-  const std::lock_guard lock(mutex_);
-  return published_;
+  return published_.get();
 }
 
 void CpuBurstWorker::run(const std::stop_token& stop) {
@@ -188,8 +187,7 @@ void CpuBurstWorker::publish() {
   for (const auto& [id, watched] : pods_)
     if (watched.history.granted > 0)
       totals_.grants.push_back({.pod = id, .cpus = watched.history.granted});
-  const std::lock_guard lock(mutex_);
-  published_ = totals_;
+  published_.set(totals_);
 }
 
 }  // namespace headroom::daemon

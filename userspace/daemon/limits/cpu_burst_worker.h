@@ -7,6 +7,7 @@
 
 #include "act/original_values.h"
 #include "base/thread/latest_request.h"
+#include "base/thread/locked_value.h"
 #include "daemon/limits/cpu_burst_request.h"
 #include "judge/limits/burst_plan.h"
 #include "observe/node/cpu_wait_source.h"
@@ -17,7 +18,6 @@
 
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -70,9 +70,8 @@ class CpuBurstWorker {
   std::map<CgroupId, Watched> pods_;
   report::CpuBurstCounts totals_;  // of the worker's thread
   LatestRequest<CpuBurstRequest> next_;
-  mutable std::mutex mutex_;
-  report::CpuBurstCounts published_;  // guarded by mutex_
-  std::jthread thread_;               // destroyed first: it uses the members above
+  LockedValue<report::CpuBurstCounts> published_;
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

@@ -35,8 +35,7 @@ void CpuSuppressWorker::request(CpuSuppressRequest request) {
 }
 
 report::CpuSuppressCounts CpuSuppressWorker::counts() const {
-  const std::lock_guard lock(mutex_);
-  return published_;
+  return published_.get();
 }
 
 void CpuSuppressWorker::run(const std::stop_token& stop) {
@@ -105,8 +104,7 @@ void CpuSuppressWorker::count_failure(CgroupId cgroup, Instant at) {
 
 void CpuSuppressWorker::publish() {
   totals_.pods.assign(pods_.begin(), pods_.end());
-  const std::lock_guard lock(mutex_);
-  published_ = totals_;
+  published_.set(totals_);
 }
 
 }  // namespace headroom::daemon

@@ -6,6 +6,7 @@
 
 #include "act/original_values.h"
 #include "base/thread/latest_request.h"
+#include "base/thread/locked_value.h"
 #include "daemon/limits/cpu_suppress_request.h"
 #include "report/view/node_view.h"
 
@@ -13,7 +14,6 @@
 
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <set>
 #include <stop_token>
 #include <thread>
@@ -46,9 +46,8 @@ class CpuSuppressWorker {
   std::set<CgroupId> pods_;              // those that are suppressed
   report::CpuSuppressCounts totals_;     // of the worker's thread
   LatestRequest<CpuSuppressRequest> next_;
-  mutable std::mutex mutex_;
-  report::CpuSuppressCounts published_;  // guarded by mutex_
-  std::jthread thread_;                  // destroyed first: it uses the members above
+  LockedValue<report::CpuSuppressCounts> published_;
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

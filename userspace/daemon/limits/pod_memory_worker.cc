@@ -96,8 +96,7 @@ void PodMemoryWorker::request(PodMemoryRequest request) {
 }
 
 report::PodMemoryCounts PodMemoryWorker::counts() const {
-  const std::lock_guard lock(mutex_);
-  return published_;
+  return published_.get();
 }
 
 void PodMemoryWorker::run(const std::stop_token& stop) {
@@ -325,8 +324,7 @@ void PodMemoryWorker::publish() {
       ++totals_.raised_now;
       totals_.raised_bytes += static_cast<std::uint64_t>(watched.max - *watched.history.original);
     }
-  const std::lock_guard lock(mutex_);
-  published_ = totals_;
+  published_.set(totals_);
 }
 
 }  // namespace headroom::daemon

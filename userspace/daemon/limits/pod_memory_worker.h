@@ -9,6 +9,7 @@
 #include "act/original_values.h"
 #include "base/file_io.h"
 #include "base/thread/latest_request.h"
+#include "base/thread/locked_value.h"
 #include "daemon/limits/pod_memory_request.h"
 #include "judge/limits/cold_memory.h"
 #include "judge/limits/limit_plan.h"
@@ -21,7 +22,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -83,9 +83,8 @@ class PodMemoryWorker {
   Instant room_read_at_{};
   report::PodMemoryCounts totals_;  // of the worker's thread
   LatestRequest<PodMemoryRequest> next_;
-  mutable std::mutex mutex_;
-  report::PodMemoryCounts published_;  // guarded by mutex_
-  std::jthread thread_;                // destroyed first: it uses the members above
+  LockedValue<report::PodMemoryCounts> published_;
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

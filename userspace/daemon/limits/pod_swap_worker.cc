@@ -59,8 +59,7 @@ void PodSwapWorker::request(PodSwapRequest request) {
 }
 
 report::PodSwapCounts PodSwapWorker::counts() const {
-  const std::lock_guard lock(mutex_);
-  return published_;
+  return published_.get();
 }
 
 void PodSwapWorker::run(const std::stop_token& stop) {
@@ -170,8 +169,7 @@ void PodSwapWorker::publish(const PodSwapRequest& request) {
     if (cgroup.id != cgroup.pod || !overrides_.found().contains(cgroup.id)) continue;
     ++(cgroup.file == OverriddenFile::kSwapHigh ? totals_.limited : totals_.kept_in_zswap);
   }
-  const std::lock_guard lock(mutex_);
-  published_ = totals_;
+  published_.set(totals_);
 }
 
 }  // namespace headroom::daemon

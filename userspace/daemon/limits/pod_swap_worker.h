@@ -6,6 +6,7 @@
 
 #include "act/original_values.h"
 #include "base/thread/latest_request.h"
+#include "base/thread/locked_value.h"
 #include "daemon/limits/pod_swap_request.h"
 #include "report/view/node_view.h"
 
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -52,9 +52,8 @@ class PodSwapWorker {
   bool reported_missing_ = false;
   report::PodSwapCounts totals_;  // of the worker's thread
   LatestRequest<PodSwapRequest> next_;
-  mutable std::mutex mutex_;
-  report::PodSwapCounts published_;  // guarded by mutex_
-  std::jthread thread_;              // destroyed first: it uses the members above
+  LockedValue<report::PodSwapCounts> published_;
+  std::jthread thread_;  // destroyed first: it uses the members above
 };
 
 }  // namespace headroom::daemon

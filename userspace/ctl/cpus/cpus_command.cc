@@ -2,6 +2,7 @@
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
+#include "ctl/common/print_answer.h"
 #include "ctl/common/print_error.h"
 
 #include <headroom/cpuset.h>
@@ -21,24 +22,22 @@
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::json;
-
-CpuSet set_of(const Json& object, const char* key) {
+CpuSet set_of(const nlohmann::json& object, const char* key) {
   return CpuSet::parse(object.at(key).get<std::string>()).value_or(CpuSet());
 }
 
-std::string printable_field(const Json& object, const char* key) {
+std::string printable_field(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-std::string pod_of(const Json& container) {
+std::string pod_of(const nlohmann::json& container) {
   const std::string space = printable_field(container, "namespace");
   return space.empty() ? printable_field(container, "pod")
                        : space + "/" + printable_field(container, "pod");
 }
 
 // Whether its CPUs are what other containers leave of its pod's pool. An older daemon does not say.
-bool shares_in_pod(const Json& container) {
+bool shares_in_pod(const nlohmann::json& container) {
   return container.value("shares_in_pod", false);
 }
 
@@ -50,12 +49,12 @@ struct CorePlace {
 
 class CpuTable {
  public:
-  explicit CpuTable(const Json& answer)
+  explicit CpuTable(const nlohmann::json& answer)
       : reserved_(set_of(answer, "reserved")), shared_(set_of(answer, "shared")) {
-    for (const Json& cpu : answer.at("cpus"))
+    for (const nlohmann::json& cpu : answer.at("cpus"))
       cores_[{cpu.at("socket"), cpu.at("numa"), cpu.at("uncore"), cpu.at("core")}].push_back(
           cpu.at("cpu").get<Cpu>());
-    for (const Json& container : answer.at("containers"))
+    for (const nlohmann::json& container : answer.at("containers"))
       for (const Cpu cpu : set_of(container, "cpus")) {
         std::string& owner = owners_[cpu];
         const char* const separator = shares_in_pod(container) ? ", " : ", then ";
@@ -118,7 +117,7 @@ std::string cpu_list_text(const CpuSet& cpus) {
 }
 
 // The reason of a refusal, whether it shares, or the partition type if it is not "member".
-Cell remark(const Json& container) {
+Cell remark(const nlohmann::json& container) {
   if (std::string refused = printable_field(container, "refusal"); !refused.empty())
     return {std::move(refused), Colour::kRed};
   if (shares_in_pod(container)) return {"shared in the pod"};
@@ -128,9 +127,9 @@ Cell remark(const Json& container) {
   return {std::move(partition), colour};
 }
 
-std::string containers(const Json& answer, const Screen& screen) {
+std::string containers(const nlohmann::json& answer, const Screen& screen) {
   std::vector<Row> rows;
-  for (const Json& container : answer.at("containers")) {
+  for (const nlohmann::json& container : answer.at("containers")) {
     const CpuSet cpus = set_of(container, "cpus"), runs_on = set_of(container, "runs_on");
     const bool mismatch = !cpus.empty() && !runs_on.empty() && cpus != runs_on;
     rows.push_back({{pod_of(container)},
@@ -150,13 +149,13 @@ std::string containers(const Json& answer, const Screen& screen) {
   return "\n" + table(rows, rows.front().size(), screen);
 }
 
-std::string cpu_quantity(const Json& pool, const char* key) {
+std::string cpu_quantity(const nlohmann::json& pool, const char* key) {
   return Quantity::of_milli(pool.at(key).get<std::int64_t>()).canonical();
 }
 
 // Empty if no container has exclusive CPUs.
-std::string pool_of(const Json& answer) {
-  const Json& pool = answer.at("shared_pool");
+std::string pool_of(const nlohmann::json& answer) {
+  const nlohmann::json& pool = answer.at("shared_pool");
   if (pool.is_null()) return "";
   const std::string size = cpu_quantity(pool, "size_millicores"),
                     requested = cpu_quantity(pool, "requested_millicores");
@@ -171,7 +170,7 @@ std::string pool_of(const Json& answer) {
   return text;
 }
 
-std::string heading(const Json& answer) {
+std::string heading(const nlohmann::json& answer) {
   std::string text =
       fmt::format("mode {}  policy {}  shared {}  reserved {}", printable_field(answer, "mode"),
                   printable_field(answer, "policy"), cpu_list_text(set_of(answer, "shared")),
@@ -208,12 +207,12 @@ constexpr Measure kTotals[] = {
     {"free_cores", "whole cores free"},
     {"max_free_cpus_on_one_node", "CPUs free on the freest NUMA node"}};
 
-std::string field_or_dash(const Json& object, const char* key) {
+std::string field_or_dash(const nlohmann::json& object, const char* key) {
   const std::string text = printable_field(object, key);
   return text.empty() ? "-" : text;
 }
 
-std::string change_of(const Json& container) {
+std::string change_of(const nlohmann::json& container) {
   if (field_or_dash(container, "from") == "-") return "was refused";
   std::string text;
   for (const Measure& span : kSpans) {
@@ -225,18 +224,18 @@ std::string change_of(const Json& container) {
   return text.empty() ? "makes room" : text;
 }
 
-bool still_on_old_cpus(const Json& container) {
+bool still_on_old_cpus(const nlohmann::json& container) {
   const std::string runs_on = field_or_dash(container, "runs_on");
   return runs_on != "-" && runs_on != field_or_dash(container, "to");
 }
 
-std::string moves_table(const Json& containers, const Screen& screen) {
+std::string moves_table(const nlohmann::json& containers, const Screen& screen) {
   std::vector<Row> rows{{{"POD", Colour::kBold},
                          {"CONTAINER", Colour::kBold},
                          {"FROM", Colour::kBold},
                          {"TO", Colour::kBold},
                          {"", Colour::kBold}}};
-  for (const Json& one : containers)
+  for (const nlohmann::json& one : containers)
     rows.push_back({{pod_of(one)},
                     {field_or_dash(one, "container")},
                     {field_or_dash(one, "from")},
@@ -247,7 +246,7 @@ std::string moves_table(const Json& containers, const Screen& screen) {
   return table(rows, rows.front().size(), screen);
 }
 
-std::string totals_table(const Json& answer, const Screen& screen) {
+std::string totals_table(const nlohmann::json& answer, const Screen& screen) {
   std::vector<Row> rows;
   for (const Measure& total : kTotals) {
     const int before = answer.at("before").at(total.key), after = answer.at("after").at(total.key);
@@ -260,9 +259,9 @@ std::string totals_table(const Json& answer, const Screen& screen) {
 
 Result<std::string> render_cpus(std::string_view answer, const Screen& screen) {
   try {
-    const Json json = Json::parse(answer);
+    const nlohmann::json json = nlohmann::json::parse(answer);
     return heading(json) + "\n" + CpuTable(json).render(screen) + containers(json, screen);
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's answer: ") + e.what());
   }
 }
@@ -270,19 +269,7 @@ Result<std::string> render_cpus(std::string_view answer, const Screen& screen) {
 namespace {
 
 int run_cpus(bool json) {
-  const CallResult answer = fetch_cpus();
-  if (!answer) {
-    print_error(answer.error());
-    return kFailed;
-  }
-  if (json) {
-    std::puts(answer->c_str());
-    return 0;
-  }
-  const auto text = render_cpus(*answer, screen_of_stdout());
-  if (!text) return print_error(text.error());
-  std::fputs(text->c_str(), stdout);
-  return 0;
+  return print_answer(fetch_cpus(), json, render_cpus);
 }
 
 }  // namespace
@@ -301,13 +288,13 @@ void add_cpus(ArgumentParser& app, CliCommand& chosen) {
 
 Result<std::string> render_repacking(std::string_view answer, const Screen& screen) {
   try {
-    const Json json = Json::parse(answer);
-    const Json& containers = json.at("containers");
+    const nlohmann::json json = nlohmann::json::parse(answer);
+    const nlohmann::json& containers = json.at("containers");
     if (containers.empty()) return std::string("nothing to gain: no container is moved\n");
     return fmt::format("{} CPUs {}\n\n{}\n{}", json.at("moved_cpus").get<int>(),
                        json.at("dry_run").get<bool>() ? "would be moved" : "moved",
                        moves_table(containers, screen), totals_table(json, screen));
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's answer: ") + e.what());
   }
 }
@@ -315,7 +302,7 @@ Result<std::string> render_repacking(std::string_view answer, const Screen& scre
 namespace {
 
 bool all_moved(const std::string& answer) {
-  const Json json = Json::parse(answer, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(answer, nullptr, false);
   return json.is_object() && std::ranges::none_of(json.at("containers"), still_on_old_cpus);
 }
 

@@ -3,9 +3,8 @@
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
-#include "ctl/common/print_error.h"
+#include "ctl/common/print_answer.h"
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,13 +15,11 @@
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::json;
-
-std::string text_field(const Json& object, const char* key) {
+std::string text_field(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-Cell amount_cell(const Json& table, const char* key) {
+Cell amount_cell(const nlohmann::json& table, const char* key) {
   return {report::human_bytes(table.at(key).get<std::int64_t>())};
 }
 
@@ -33,10 +30,10 @@ Row headings(std::initializer_list<const char*> titles) {
   return row;
 }
 
-std::string nodes_table(const Json& answer, const Screen& screen) {
+std::string nodes_table(const nlohmann::json& answer, const Screen& screen) {
   std::vector<Row> rows{
       headings({"NUMA", "GROUP", "RESOURCE", "TOTAL", "RESERVED", "ASSIGNED", "FREE"})};
-  for (const Json& node : answer.at("nodes"))
+  for (const nlohmann::json& node : answer.at("nodes"))
     for (const auto& [resource, table] : node.at("resources").items()) {
       const bool none_left = table.at("allocatable") != 0 && table.at("free") == 0;
       Cell free = amount_cell(table, "free");
@@ -53,7 +50,7 @@ std::string nodes_table(const Json& answer, const Screen& screen) {
 }
 
 // A row for each resource of a container.
-void add_container(const Json& container, std::vector<Row>& rows) {
+void add_container(const nlohmann::json& container, std::vector<Row>& rows) {
   const std::string space = text_field(container, "namespace");
   const std::string pod = (space.empty() ? "" : space + "/") + text_field(container, "pod");
   const std::string runs_on = text_field(container, "runs_on");
@@ -67,15 +64,15 @@ void add_container(const Json& container, std::vector<Row>& rows) {
                     {runs_on.empty() ? "-" : runs_on, mismatch ? Colour::kRed : Colour::kNone},
                     {text_field(container, "refusal"), Colour::kRed}});
   };
-  for (const Json& block : container.at("blocks"))
+  for (const nlohmann::json& block : container.at("blocks"))
     add(text_field(block, "resource"), report::human_bytes(block.at("size").get<std::int64_t>()),
         text_field(block, "nodes"));
   if (container.at("blocks").empty()) add("-", "-", "");
 }
 
-std::string containers_table(const Json& answer, const Screen& screen) {
+std::string containers_table(const nlohmann::json& answer, const Screen& screen) {
   std::vector<Row> rows;
-  for (const Json& container : answer.at("containers"))
+  for (const nlohmann::json& container : answer.at("containers"))
     add_container(container, rows);
   if (rows.empty()) return "";
   rows.insert(rows.begin(),
@@ -84,32 +81,20 @@ std::string containers_table(const Json& answer, const Screen& screen) {
 }
 
 int run_memory(bool json) {
-  const CallResult answer = fetch_memory();
-  if (!answer) {
-    print_error(answer.error());
-    return kFailed;
-  }
-  if (json) {
-    std::puts(answer->c_str());
-    return 0;
-  }
-  const auto text = render_memory(*answer, screen_of_stdout());
-  if (!text) return print_error(text.error());
-  std::fputs(text->c_str(), stdout);
-  return 0;
+  return print_answer(fetch_memory(), json, render_memory);
 }
 
 }  // namespace
 
 Result<std::string> render_memory(std::string_view answer, const Screen& screen) {
   try {
-    const Json json = Json::parse(answer);
+    const nlohmann::json json = nlohmann::json::parse(answer);
     std::string text =
         fmt::format("mode {}  policy {}\n", text_field(json, "mode"), text_field(json, "policy"));
     if (json.at("state_not_saved").get<bool>())
       text += "error: the state file could not be written\n";
     return text + "\n" + nodes_table(json, screen) + containers_table(json, screen);
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's answer: ") + e.what());
   }
 }

@@ -33,7 +33,7 @@ std::string latency(const FleetResult& result, double share) {
 std::string thousands(std::uint64_t count) {
   std::string text = std::to_string(count);
   for (std::size_t i = text.size(); i > 3; i -= 3)
-    text.insert(i - 3, ",");
+    text.insert(i - 3, 1, ',');
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace headroom::act {
 namespace {
@@ -268,7 +269,7 @@ TEST_F(CgroupOverridesTest, TheLargestValueSurvivesTheFile) {
 TEST_F(CgroupOverridesTest, AFileWithoutTheSettingIsOfBursts) {
   CgroupOverrides::Found found;
   ASSERT_TRUE(state::from_json(
-      state::Json::parse(R"([[7, {"path": "/pod", "found": 0, "set": 20000}]])"), found));
+      nlohmann::json::parse(R"([[7, {"path": "/pod", "found": 0, "set": 20000}]])"), found));
   EXPECT_EQ(found.at(CgroupId{7}).setting, OverriddenFile::kBurst);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace headroom::state {
 namespace {
@@ -118,8 +119,8 @@ struct StateFileTest : ::testing::Test {
   const StateFile<Victims> file{path};
   const Victims saved{full_victim()};
 
-  Json document() const { return Json::parse(text_of(path)); }
-  void put(Json document) const {
+  nlohmann::json document() const { return nlohmann::json::parse(text_of(path)); }
+  void put(nlohmann::json document) const {
     document["crc32c"] = crc32c(document["value"].dump());
     write(path, document.dump());
   }
@@ -157,7 +158,7 @@ TEST_F(StateFileTest, NoDamageIsTakenForAValue) {
 
 TEST_F(StateFileTest, AWrongChecksumIsReportedAndTheFileSetAside) {
   ASSERT_TRUE(file.save(saved));
-  Json changed = document();
+  nlohmann::json changed = document();
   changed["value"][0]["deadline"] = 1;
   write(path, changed.dump());
   const auto loaded = file.load();
@@ -169,7 +170,7 @@ TEST_F(StateFileTest, AWrongChecksumIsReportedAndTheFileSetAside) {
 
 TEST_F(StateFileTest, AFieldOfAnotherReleaseIsIgnoredAndAMissingOneKeepsItsDefault) {
   ASSERT_TRUE(file.save(saved));
-  Json other = document();
+  nlohmann::json other = document();
   other["value"][0]["of_the_future"] = 1;
   other["value"][0].erase("held");
   put(other);
@@ -181,7 +182,7 @@ TEST_F(StateFileTest, AFieldOfAnotherReleaseIsIgnoredAndAMissingOneKeepsItsDefau
 
 TEST_F(StateFileTest, AnEnumeratorThatIsUnknownIsAnError) {
   ASSERT_TRUE(file.save(saved));
-  Json other = document();
+  nlohmann::json other = document();
   other["value"][0]["phase"] = 77;
   put(other);
   EXPECT_FALSE(file.load());
@@ -189,7 +190,7 @@ TEST_F(StateFileTest, AnEnumeratorThatIsUnknownIsAnError) {
 
 TEST_F(StateFileTest, AnotherVersionIsAnError) {
   ASSERT_TRUE(file.save(saved));
-  Json other = document();
+  nlohmann::json other = document();
   other["version"] = 3;
   put(other);
   EXPECT_FALSE(file.load());
@@ -197,7 +198,7 @@ TEST_F(StateFileTest, AnotherVersionIsAnError) {
 
 TEST_F(StateFileTest, AValueOfAnotherBootIsIgnored) {
   ASSERT_TRUE(file.save(saved));
-  Json other = document();
+  nlohmann::json other = document();
   other["boot_id"] = "another";
   put(other);
   const auto loaded = file.load();

@@ -9,27 +9,29 @@
 #include <exception>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::fuzz {
 namespace {
 
 template <class T>
-void read_and_write(const state::Json& json) {
+void read_and_write(const nlohmann::json& json) {
   try {
     T value{};
     if (!state::from_json(json, value)) return;
-    const state::Json written = state::to_json(value);
+    const nlohmann::json written = state::to_json(value);
     T again{};
     promise(state::from_json(written, again), "what is written is read");
     promise(state::to_json(again) == written, "and is the same");
-  } catch (const state::Json::exception&) {  // JSON of another kind: StateDocument refuses it
+  } catch (const nlohmann::json::exception&) {  // JSON of another kind: StateDocument refuses it
   }
 }
 
-void read_unversioned(const state::Json& json) {
+void read_unversioned(const nlohmann::json& json) {
   const auto refused = [](const auto& decode) {
     try {
       decode();
-    } catch (const state::Json::exception&) {
+    } catch (const nlohmann::json::exception&) {
     }
   };
   refused([&] {
@@ -54,7 +56,7 @@ void read_unversioned(const state::Json& json) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace headroom;
-  const auto json = state::Json::parse(fuzz::text_of(bytes, size), nullptr, false);
+  const auto json = nlohmann::json::parse(fuzz::text_of(bytes, size), nullptr, false);
   if (json.is_discarded()) return 0;
   fuzz::read_and_write<std::vector<Victim>>(json);
   fuzz::read_and_write<std::vector<TaintTimer>>(json);

@@ -5,30 +5,30 @@
 #include <string>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::act {
 namespace {
 
-using state::Json;
-
 // --- the files of release 0.1, which had no version; to be removed in release 0.2 ----------------
 
-CgroupId cgroup_from(const Json& from, const char* key) {
+CgroupId cgroup_from(const nlohmann::json& from, const char* key) {
   return CgroupId{from.at(key).get<std::uint64_t>()};
 }
 
-bool decode_unversioned(const Json& whole, MemoryHighOverrides::Found& found) {
-  for (const Json& entry : whole.at("limits")) {
+bool decode_unversioned(const nlohmann::json& whole, MemoryHighOverrides::Found& found) {
+  for (const nlohmann::json& entry : whole.at("limits")) {
     OriginalMemoryHigh high{
         .path = entry.at("path"), .found = {}, .set = Bytes{entry.at("set").get<std::int64_t>()}};
-    if (const Json& bytes = entry.at("found"); !bytes.is_null())
+    if (const nlohmann::json& bytes = entry.at("found"); !bytes.is_null())
       high.found = Bytes{bytes.get<std::int64_t>()};
     found.emplace(cgroup_from(entry, "cgroup"), std::move(high));
   }
   return true;
 }
 
-bool decode_unversioned(const Json& whole, SuspendedLimits::Found& found) {
-  for (const Json& entry : whole.at("limits"))
+bool decode_unversioned(const nlohmann::json& whole, SuspendedLimits::Found& found) {
+  for (const nlohmann::json& entry : whole.at("limits"))
     found.emplace(
         cgroup_from(entry, "cgroup"),
         OriginalLimits{.path = entry.at("path"),
@@ -36,11 +36,11 @@ bool decode_unversioned(const Json& whole, SuspendedLimits::Found& found) {
   return true;
 }
 
-bool decode_unversioned(const Json& whole, std::map<CgroupId, OriginalOomScores>& found) {
-  for (const Json& pod : whole.at("pods")) {
+bool decode_unversioned(const nlohmann::json& whole, std::map<CgroupId, OriginalOomScores>& found) {
+  for (const nlohmann::json& pod : whole.at("pods")) {
     OriginalOomScores scores{
         .path = pod.at("path"), .applied = pod.at("given").get<int>(), .values = {}};
-    for (const Json& value : pod.at("found"))
+    for (const nlohmann::json& value : pod.at("found"))
       scores.values.emplace(CgroupId{value.at(0).get<std::uint64_t>()}, value.at(1).get<int>());
     if (pod.contains("given_before")) scores.applied_before = pod.at("given_before").get<int>();
     found.emplace(cgroup_from(pod, "pod"), std::move(scores));

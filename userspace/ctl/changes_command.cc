@@ -26,7 +26,6 @@
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::json;
 using Changes = std::vector<Change>;
 
 std::string limit_text(std::optional<Bytes> limit) {
@@ -137,12 +136,14 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
 
 Changes slice_changes(std::string_view status) {
   Changes changes;
-  const Json json = Json::parse(status, nullptr, /*allow_exceptions=*/false);
-  const Json slices = json.is_object() ? json.value("slices", Json()) : Json();
+  const nlohmann::json json = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json slices =
+      json.is_object() ? json.value("slices", nlohmann::json()) : nlohmann::json();
   if (!slices.is_object() || slices.value("mode", "") != "enforce") return changes;
-  for (const Json& slice : slices.value("slices", Json::array()))
-    for (const Json& setting : slice.value("settings", Json::array()))
-      if (const Json desired = setting.value("desired", Json()); desired.is_string())
+  for (const nlohmann::json& slice : slices.value("slices", nlohmann::json::array()))
+    for (const nlohmann::json& setting : slice.value("settings", nlohmann::json::array()))
+      if (const nlohmann::json desired = setting.value("desired", nlohmann::json());
+          desired.is_string())
         changes.push_back({setting.value("setting", ""), slice.value("slice", ""),
                            desired.get<std::string>(), "of the unit"});
   return changes;
@@ -150,7 +151,7 @@ Changes slice_changes(std::string_view status) {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 int show_changes(bool json) {
   // Errors in the configuration are ignored: the directories may still be correct.
@@ -189,13 +190,13 @@ std::string render_changes(const std::vector<Change>& changes, const Screen& scr
 }
 
 std::string changes_json(const std::vector<Change>& changes) {
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::array();
   for (const Change& change : changes)
     list.push_back({{"setting", change.setting},
                     {"object", change.object},
                     {"current", change.current},
                     {"original", change.original}});
-  return to_json_text(OrderedJson{{"changes", std::move(list)}});
+  return to_json_text(Json{{"changes", std::move(list)}});
 }
 
 void add_changes(ArgumentParser& app, CliCommand& chosen) {

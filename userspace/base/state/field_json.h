@@ -54,19 +54,17 @@ struct Fields;
 template <class T>
 inline constexpr unsigned kEnumerators = 0;
 
-using Json = nlohmann::json;
-
 // encode(value) and decode(json, value); false: the JSON is not a value of the type. JSON of the
 // wrong kind throws nlohmann's exception.
 template <class T>
 struct Codec;
 
 template <class T>
-Json to_json(const T& value) {
+nlohmann::json to_json(const T& value) {
   return Codec<T>::encode(value);
 }
 template <class T>
-bool from_json(const Json& json, T& value) {
+bool from_json(const nlohmann::json& json, T& value) {
   return Codec<T>::decode(json, value);
 }
 
@@ -80,22 +78,22 @@ inline std::string take_name(std::string_view& names) {
 }
 
 template <class T>
-bool field_from_json(const Json& object, const std::string& name, T& value) {
+bool field_from_json(const nlohmann::json& object, const std::string& name, T& value) {
   const auto found = object.find(name);
   return found == object.end() || state::from_json(*found, value);
 }
 
 template <class T>
 struct Codec {
-  static Json encode(const T& value) {
-    Json object = Json::object();
+  static nlohmann::json encode(const T& value) {
+    nlohmann::json object = nlohmann::json::object();
     std::string_view names = Fields<T>::kNames;
     std::apply(
         [&](const auto&... member) { ((object[take_name(names)] = state::to_json(member)), ...); },
         Fields<T>::tie(value));
     return object;
   }
-  static bool decode(const Json& json, T& value) {
+  static bool decode(const nlohmann::json& json, T& value) {
     if (!json.is_object()) return false;
     std::string_view names = Fields<T>::kNames;
     return std::apply(
@@ -107,8 +105,8 @@ struct Codec {
 template <class T>
 requires std::is_arithmetic_v<T> || std::same_as<T, std::string>
 struct Codec<T> {
-  static Json encode(const T& value) { return value; }
-  static bool decode(const Json& json, T& value) {
+  static nlohmann::json encode(const T& value) { return value; }
+  static bool decode(const nlohmann::json& json, T& value) {
     value = json.get<T>();
     return true;
   }
@@ -118,8 +116,8 @@ template <class T>
 requires std::is_enum_v<T>
 struct Codec<T> {
   static_assert(kEnumerators<T> > 0, "give the number of enumerators");
-  static Json encode(T value) { return static_cast<unsigned>(value); }
-  static bool decode(const Json& json, T& value) {
+  static nlohmann::json encode(T value) { return static_cast<unsigned>(value); }
+  static bool decode(const nlohmann::json& json, T& value) {
     const auto number = json.get<unsigned>();
     value = static_cast<T>(number);
     return number < kEnumerators<T>;
@@ -128,8 +126,8 @@ struct Codec<T> {
 
 template <>
 struct Codec<Signal> {
-  static Json encode(Signal value) { return name(value); }
-  static bool decode(const Json& json, Signal& value) {
+  static nlohmann::json encode(Signal value) { return name(value); }
+  static bool decode(const nlohmann::json& json, Signal& value) {
     const auto known = signal_named(json.get<std::string>());
     value = known.value_or(value);
     return known.has_value();
@@ -139,8 +137,8 @@ struct Codec<Signal> {
 template <class Count, class Period>
 struct Codec<std::chrono::duration<Count, Period>> {
   using Length = std::chrono::duration<Count, Period>;
-  static Json encode(Length value) { return value.count(); }
-  static bool decode(const Json& json, Length& value) {
+  static nlohmann::json encode(Length value) { return value.count(); }
+  static bool decode(const nlohmann::json& json, Length& value) {
     value = Length(json.get<Count>());
     return true;
   }
@@ -148,8 +146,8 @@ struct Codec<std::chrono::duration<Count, Period>> {
 
 template <>
 struct Codec<Instant> {
-  static Json encode(Instant value) { return value.time_since_epoch().count(); }
-  static bool decode(const Json& json, Instant& value) {
+  static nlohmann::json encode(Instant value) { return value.time_since_epoch().count(); }
+  static bool decode(const nlohmann::json& json, Instant& value) {
     value = Instant(Duration(json.get<std::int64_t>()));
     return true;
   }
@@ -157,20 +155,24 @@ struct Codec<Instant> {
 
 template <>
 struct Codec<Bytes> {
-  static Json encode(Bytes value) { return value.count; }
-  static bool decode(const Json& json, Bytes& value) { return state::from_json(json, value.count); }
+  static nlohmann::json encode(Bytes value) { return value.count; }
+  static bool decode(const nlohmann::json& json, Bytes& value) {
+    return state::from_json(json, value.count);
+  }
 };
 
 template <>
 struct Codec<CgroupId> {
-  static Json encode(CgroupId id) { return id.value; }
-  static bool decode(const Json& json, CgroupId& id) { return state::from_json(json, id.value); }
+  static nlohmann::json encode(CgroupId id) { return id.value; }
+  static bool decode(const nlohmann::json& json, CgroupId& id) {
+    return state::from_json(json, id.value);
+  }
 };
 
 template <>
 struct Codec<Quantity> {
-  static Json encode(const Quantity& value) { return value.canonical(); }
-  static bool decode(const Json& json, Quantity& value) {
+  static nlohmann::json encode(const Quantity& value) { return value.canonical(); }
+  static bool decode(const nlohmann::json& json, Quantity& value) {
     const auto parsed = Quantity::parse(json.get<std::string>());
     if (parsed) value = *parsed;
     return parsed.has_value();
@@ -180,8 +182,10 @@ struct Codec<Quantity> {
 // Text in an array of fixed size, terminated by a zero.
 template <std::size_t kSize>
 struct Codec<std::array<char, kSize>> {
-  static Json encode(const std::array<char, kSize>& text) { return std::string(text.data()); }
-  static bool decode(const Json& json, std::array<char, kSize>& text) {
+  static nlohmann::json encode(const std::array<char, kSize>& text) {
+    return std::string(text.data());
+  }
+  static bool decode(const nlohmann::json& json, std::array<char, kSize>& text) {
     const auto read = json.get<std::string>();
     text.fill('\0');
     read.copy(text.data(), kSize - 1);
@@ -191,10 +195,10 @@ struct Codec<std::array<char, kSize>> {
 
 template <class T>
 struct Codec<std::optional<T>> {
-  static Json encode(const std::optional<T>& value) {
-    return value ? state::to_json(*value) : Json();
+  static nlohmann::json encode(const std::optional<T>& value) {
+    return value ? state::to_json(*value) : nlohmann::json();
   }
-  static bool decode(const Json& json, std::optional<T>& value) {
+  static bool decode(const nlohmann::json& json, std::optional<T>& value) {
     value.reset();
     return json.is_null() || state::from_json(json, value.emplace());
   }
@@ -202,10 +206,10 @@ struct Codec<std::optional<T>> {
 
 template <class T>
 struct Codec<std::shared_ptr<const T>> {
-  static Json encode(const std::shared_ptr<const T>& value) {
-    return value ? state::to_json(*value) : Json();
+  static nlohmann::json encode(const std::shared_ptr<const T>& value) {
+    return value ? state::to_json(*value) : nlohmann::json();
   }
-  static bool decode(const Json& json, std::shared_ptr<const T>& value) {
+  static bool decode(const nlohmann::json& json, std::shared_ptr<const T>& value) {
     value = nullptr;
     if (json.is_null()) return true;
     auto read = std::make_shared<T>();
@@ -217,15 +221,15 @@ struct Codec<std::shared_ptr<const T>> {
 
 template <class T>
 struct Codec<std::vector<T>> {
-  static Json encode(const std::vector<T>& values) {
-    Json list = Json::array();
+  static nlohmann::json encode(const std::vector<T>& values) {
+    nlohmann::json list = nlohmann::json::array();
     for (const T& value : values)
       list.push_back(state::to_json(value));
     return list;
   }
-  static bool decode(const Json& json, std::vector<T>& values) {
+  static bool decode(const nlohmann::json& json, std::vector<T>& values) {
     values.clear();
-    return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
+    return json.is_array() && std::ranges::all_of(json, [&](const nlohmann::json& entry) {
              return state::from_json(entry, values.emplace_back());
            });
   }
@@ -233,13 +237,13 @@ struct Codec<std::vector<T>> {
 
 template <class T, class Less>
 struct Codec<std::map<std::string, T, Less>> {
-  static Json encode(const std::map<std::string, T, Less>& values) {
-    Json object = Json::object();
+  static nlohmann::json encode(const std::map<std::string, T, Less>& values) {
+    nlohmann::json object = nlohmann::json::object();
     for (const auto& [key, value] : values)
       object[key] = state::to_json(value);
     return object;
   }
-  static bool decode(const Json& json, std::map<std::string, T, Less>& values) {
+  static bool decode(const nlohmann::json& json, std::map<std::string, T, Less>& values) {
     values.clear();
     if (!json.is_object()) return false;
     for (const auto& [key, entry] : json.items())
@@ -251,15 +255,15 @@ struct Codec<std::map<std::string, T, Less>> {
 // Encoded as a list of [id, value].
 template <class T>
 struct Codec<std::map<CgroupId, T>> {
-  static Json encode(const std::map<CgroupId, T>& values) {
-    Json list = Json::array();
+  static nlohmann::json encode(const std::map<CgroupId, T>& values) {
+    nlohmann::json list = nlohmann::json::array();
     for (const auto& [id, value] : values)
-      list.push_back(Json::array({state::to_json(id), state::to_json(value)}));
+      list.push_back(nlohmann::json::array({state::to_json(id), state::to_json(value)}));
     return list;
   }
-  static bool decode(const Json& json, std::map<CgroupId, T>& values) {
+  static bool decode(const nlohmann::json& json, std::map<CgroupId, T>& values) {
     values.clear();
-    return json.is_array() && std::ranges::all_of(json, [&](const Json& entry) {
+    return json.is_array() && std::ranges::all_of(json, [&](const nlohmann::json& entry) {
              CgroupId id;
              return state::from_json(entry.at(0), id) && state::from_json(entry.at(1), values[id]);
            });

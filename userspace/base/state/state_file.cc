@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom::state {
 namespace {
 
@@ -21,8 +23,8 @@ std::string read_boot_id() {
   return id;
 }
 
-// Computed over the value without white space and with sorted keys, as Json is written.
-std::uint32_t checksum_of(const Json& value) {
+// Computed over the value without white space and with sorted keys, as nlohmann::json is written.
+std::uint32_t checksum_of(const nlohmann::json& value) {
   return crc32c(to_json_text(value));
 }
 
@@ -30,11 +32,11 @@ std::uint32_t checksum_of(const Json& value) {
 
 StateDocument::StateDocument(fs::path path) : path_(std::move(path)), boot_id_(read_boot_id()) {}
 
-Result<> StateDocument::save(const Json& value) const {
-  const Json whole{{"version", kVersion},
-                   {"boot_id", boot_id_},
-                   {"crc32c", checksum_of(value)},
-                   {"value", value}};
+Result<> StateDocument::save(const nlohmann::json& value) const {
+  const nlohmann::json whole{{"version", kVersion},
+                             {"boot_id", boot_id_},
+                             {"crc32c", checksum_of(value)},
+                             {"value", value}};
   return write_atomically(path_, to_json_text(whole, 1) + "\n");
 }
 
@@ -61,7 +63,7 @@ Result<> StateDocument::read(const Decode& decode) const {
   if (!file && errno != 0 && errno != ENOENT) return errno_failure("open " + path_.string(), errno);
   if (!file) return {};
   try {
-    const Json whole = Json::parse(file);
+    const nlohmann::json whole = nlohmann::json::parse(file);
     if (whole.at("boot_id") != boot_id_) return {};
     bool valid = false;
     if (!whole.contains("version")) {
@@ -69,14 +71,14 @@ Result<> StateDocument::read(const Decode& decode) const {
     } else {
       if (const auto version = whole.at("version").get<int>(); version != kVersion)
         return tl::make_unexpected(damaged("version " + std::to_string(version) + " is unknown"));
-      const Json& value = whole.at("value");
+      const nlohmann::json& value = whole.at("value");
       if (whole.at("crc32c") != checksum_of(value))
         return tl::make_unexpected(damaged("the checksum is wrong"));
       valid = decode(value, Format::kCurrent);
     }
     if (valid) return {};
     return tl::make_unexpected(damaged("a value is out of range"));
-  } catch (const Json::exception& thrown) {
+  } catch (const nlohmann::json::exception& thrown) {
     return tl::make_unexpected(damaged(thrown.what()));
   }
 }

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 namespace headroom {
 
 // crc32c(): the checksum of RFC 3720 (Castagnoli), for files that headroom reads again.
@@ -54,11 +56,11 @@ class StateDocument {
  public:
   enum class Format : bool { kUnversioned, kCurrent };
   // False: the JSON is not a value of the type.
-  using Decode = std::function<bool(const Json& json, Format format)>;
+  using Decode = std::function<bool(const nlohmann::json& json, Format format)>;
 
   explicit StateDocument(std::filesystem::path path);
 
-  Result<> save(const Json& value) const;
+  Result<> save(const nlohmann::json& value) const;
   Result<> remove() const;
   // Calls `decode` with the value of a file of this boot.
   Result<> read(const Decode& decode) const;
@@ -80,7 +82,7 @@ class StateFile {
  public:
   // Reads a file of release 0.1: it has no version, and each file has its own format. To be removed
   // in release 0.2.
-  using DecodeUnversioned = bool (*)(const Json& whole, T& value);
+  using DecodeUnversioned = bool (*)(const nlohmann::json& whole, T& value);
 
   explicit StateFile(std::filesystem::path path, DecodeUnversioned decode_unversioned = nullptr)
       : document_(std::move(path)), decode_unversioned_(decode_unversioned) {}
@@ -111,7 +113,7 @@ class StateFile {
 
  private:
   StateDocument::Decode decode_into(T& value) const {
-    return [this, &value](const Json& json, StateDocument::Format format) {
+    return [this, &value](const nlohmann::json& json, StateDocument::Format format) {
       if (format == StateDocument::Format::kCurrent) return state::from_json(json, value);
       return decode_unversioned_ != nullptr && decode_unversioned_(json, value);
     };

@@ -25,13 +25,11 @@ struct AdmitOptions {
   bool json = false;
 };
 
-using Json = nlohmann::json;
-
-std::string printable_field(const Json& object, const char* key) {
+std::string printable_field(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-std::string name_of(const Json& pod) {
+std::string name_of(const nlohmann::json& pod) {
   return printable_field(pod, "namespace") + "/" + printable_field(pod, "name");
 }
 
@@ -42,16 +40,16 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-std::string refusals(const Json& list, const Screen& screen) {
+std::string refusals(const nlohmann::json& list, const Screen& screen) {
   std::vector<Row> rows;
-  for (const Json& refusal : list)
+  for (const nlohmann::json& refusal : list)
     rows.push_back({{"  " + printable_field(refusal, "reason"), Colour::kYellow},
                     {printable_field(refusal, "by")},
                     {trimmed(printable_field(refusal, "message"))}});
   return rows.empty() ? "" : table(rows, 3, screen);
 }
 
-std::string heading(const Json& pod, const Screen& screen) {
+std::string heading(const nlohmann::json& pod, const Screen& screen) {
   const bool admitted = pod.at("admitted").get<bool>();
   const std::size_t preempted = pod.at("preemption_victims").size();
   std::string verdict = admitted ? "admitted" : "refused";
@@ -61,14 +59,14 @@ std::string heading(const Json& pod, const Screen& screen) {
          colourise(verdict, admitted ? Colour::kGreen : Colour::kRed, screen) + "\n";
 }
 
-std::string render_pod(const Json& pod, const Screen& screen) {
+std::string render_pod(const nlohmann::json& pod, const Screen& screen) {
   std::string text = heading(pod, screen);
   text += refusals(pod.at("refusals"), screen);
   text += refusals(pod.at("resolved_by_preemption"), screen);
-  for (const Json& other : pod.at("preemption_victims"))
+  for (const nlohmann::json& other : pod.at("preemption_victims"))
     text += fmt::format("  preempts {} ({}, priority {})\n", name_of(other),
                         printable_field(other, "qos"), other.at("priority").get<std::int64_t>());
-  for (const Json& taint : pod.at("untolerated_preferred_taints"))
+  for (const nlohmann::json& taint : pod.at("untolerated_preferred_taints"))
     text += fmt::format("  another node is preferred: it does not tolerate {}\n",
                         printable(taint.get<std::string>()));
   return text;
@@ -80,7 +78,7 @@ struct PlaceOptions {
   bool json = false;
 };
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 Row titles() {
   Row row;
@@ -110,7 +108,7 @@ std::vector<std::size_t> by_total(std::span<const NodeState> nodes, const Placem
   return order;
 }
 
-OrderedJson scores_json(const Scores& scores) {
+Json scores_json(const Scores& scores) {
   return {{"total", scores.total()},
           {"leastAllocated", scores.least_allocated},
           {"balancedAllocation", scores.balanced_allocation},
@@ -147,12 +145,12 @@ Nodes read_all(const std::vector<std::string>& files) {
 Result<RenderedAdmission> render_admission(std::string_view result, const Screen& screen) {
   RenderedAdmission rendered{"", true};
   try {
-    const Json json = Json::parse(result);
-    for (const Json& pod : json.at("pods")) {
+    const nlohmann::json json = nlohmann::json::parse(result);
+    for (const nlohmann::json& pod : json.at("pods")) {
       rendered.text += render_pod(pod, screen);
       rendered.all_admitted = rendered.all_admitted && pod.at("admitted").get<bool>();
     }
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's answer: ") + e.what());
   }
   return rendered;
@@ -204,20 +202,18 @@ std::string render_places(const Pod& pod, std::span<const NodeState> nodes,
 
 std::string places_json(const Pod& pod, std::span<const NodeState> nodes,
                         const PlacementResult& places) {
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::array();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const NodeCandidate& candidate = places.nodes[i];
-    list.push_back(
-        {{"name", nodes[i].name},
-         {"feasible", candidate.scores.has_value()},
-         {"reasons", candidate.reasons},
-         {"scores", candidate.scores ? scores_json(*candidate.scores) : OrderedJson(nullptr)}});
+    list.push_back({{"name", nodes[i].name},
+                    {"feasible", candidate.scores.has_value()},
+                    {"reasons", candidate.reasons},
+                    {"scores", candidate.scores ? scores_json(*candidate.scores) : Json(nullptr)}});
   }
-  const OrderedJson whole{
-      {"namespace", pod.pod_namespace},
-      {"name", pod.name},
-      {"node", places.chosen ? OrderedJson(nodes[*places.chosen].name) : OrderedJson(nullptr)},
-      {"nodes", std::move(list)}};
+  const Json whole{{"namespace", pod.pod_namespace},
+                   {"name", pod.name},
+                   {"node", places.chosen ? Json(nodes[*places.chosen].name) : Json(nullptr)},
+                   {"nodes", std::move(list)}};
   return to_json_text(whole) + "\n";
 }
 

@@ -14,11 +14,10 @@
 
 namespace headroom::ctl {
 
-using Json = nlohmann::json;
-
-inline const Json& at(const Json& record, std::initializer_list<const char*> path) {
-  static const Json kNull;
-  const Json* here = &record;
+inline const nlohmann::json& at(const nlohmann::json& record,
+                                std::initializer_list<const char*> path) {
+  static const nlohmann::json kNull;
+  const nlohmann::json* here = &record;
   for (const char* key : path) {
     if (!here->is_object()) return kNull;
     const auto it = here->find(key);
@@ -28,16 +27,16 @@ inline const Json& at(const Json& record, std::initializer_list<const char*> pat
   return *here;
 }
 
-inline std::string text(const Json& value) {
+inline std::string text(const nlohmann::json& value) {
   return value.is_string() ? printable(value.get<std::string>()) : "-";
 }
-inline std::optional<std::int64_t> integer(const Json& value) {
+inline std::optional<std::int64_t> integer(const nlohmann::json& value) {
   return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
 }
-inline std::string pod_of(const Json& record) {
+inline std::string pod_of(const nlohmann::json& record) {
   return text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}));
 }
-inline std::string milliseconds(const Json& value) {
+inline std::string milliseconds(const nlohmann::json& value) {
   return value.is_number() ? seconds(value.get<double>() / 1e3) : "-";
 }
 

@@ -10,37 +10,35 @@
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::json;
-
 // The field, or null if it is missing: documents of other versions have more or fewer fields.
-const Json& at(const Json& object, const char* key) {
-  static const Json kNull;
+const nlohmann::json& at(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json kNull;
   if (!object.is_object()) return kNull;
   const auto it = object.find(key);
   return it == object.end() ? kNull : *it;
 }
 
-std::string text(const Json& object, const char* key) {
-  const Json& value = at(object, key);
+std::string text(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = at(object, key);
   return value.is_string() ? value.get<std::string>() : "";
 }
-std::optional<std::int64_t> integer(const Json& object, const char* key) {
-  const Json& value = at(object, key);
+std::optional<std::int64_t> integer(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = at(object, key);
   return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
 }
-std::optional<double> number(const Json& object, const char* key) {
-  const Json& value = at(object, key);
+std::optional<double> number(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = at(object, key);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
-bool boolean(const Json& value) {
+bool boolean(const nlohmann::json& value) {
   return value.is_boolean() && value.get<bool>();
 }
 
-SignalStatus signal_of(const Json& json) {
+SignalStatus signal_of(const nlohmann::json& json) {
   return {text(json, "signal"), integer(json, "available"), integer(json, "capacity")};
 }
 
-ThresholdStatus threshold_of(const Json& json) {
+ThresholdStatus threshold_of(const nlohmann::json& json) {
   ThresholdStatus threshold;
   threshold.signal = text(json, "signal");
   threshold.kind = text(json, "kind");
@@ -53,7 +51,7 @@ ThresholdStatus threshold_of(const Json& json) {
   return threshold;
 }
 
-StallsByCause stalls_of(const Json& json) {
+StallsByCause stalls_of(const nlohmann::json& json) {
   StallsByCause stalls;
   for (const auto& [cause, waits] : json.items())
     stalls[cause] = {integer(waits, "ns").value_or(0), integer(waits, "count").value_or(0),
@@ -62,7 +60,7 @@ StallsByCause stalls_of(const Json& json) {
 }
 
 // In the order of the daemon's table; causes that only a newer daemon knows come last.
-std::optional<CpuWaitsByCause> cpu_waits_of(const Json& json) {
+std::optional<CpuWaitsByCause> cpu_waits_of(const nlohmann::json& json) {
   if (!json.is_object()) return std::nullopt;
   CpuWaitsByCause waits;
   for (const std::string_view cause : kCpuWaitCauseNames)
@@ -74,19 +72,19 @@ std::optional<CpuWaitsByCause> cpu_waits_of(const Json& json) {
   return waits;
 }
 
-std::string pod_of_pair(const Json& pod) {
+std::string pod_of_pair(const nlohmann::json& pod) {
   return pod.is_object() ? text(pod, "namespace") + "/" + text(pod, "name") : "";
 }
 
-std::vector<WaitPairStatus> pairs_of(const Json& json) {
+std::vector<WaitPairStatus> pairs_of(const nlohmann::json& json) {
   std::vector<WaitPairStatus> pairs;
-  for (const Json& pair : json)
+  for (const nlohmann::json& pair : json)
     pairs.push_back({pod_of_pair(at(pair, "waiter")), pod_of_pair(at(pair, "holder")),
                      integer(pair, "ns").value_or(0)});
   return pairs;
 }
 
-std::map<std::string, ProgramStatus> programs_of(const Json& json) {
+std::map<std::string, ProgramStatus> programs_of(const nlohmann::json& json) {
   std::map<std::string, ProgramStatus> programs;
   for (const auto& [name, program] : json.items())
     programs[name] = {boolean(at(program, "loaded")), text(program, "hook"),
@@ -95,26 +93,26 @@ std::map<std::string, ProgramStatus> programs_of(const Json& json) {
 }
 
 // The sum of all scopes; absent if the document lacks them. Release 0.1 has no "pods".
-std::optional<std::int64_t> oom_kills_of(const Json& json) {
+std::optional<std::int64_t> oom_kills_of(const nlohmann::json& json) {
   const auto limit = integer(json, "limit"), node = integer(json, "node");
   if (!limit || !node) return std::nullopt;
   return *limit + integer(json, "pods").value_or(0) + *node;
 }
 
-Resources resources_of(const Json& json) {
+Resources resources_of(const nlohmann::json& json) {
   Resources resources;
   for (const auto& [resource, quantity] : json.items())
     if (quantity.is_string()) resources[resource] = quantity.get<std::string>();
   return resources;
 }
 
-NodeResources node_of(const Json& json) {
+NodeResources node_of(const nlohmann::json& json) {
   return {resources_of(at(json, "capacity")), resources_of(at(json, "reserved")),
           resources_of(at(json, "allocatable")), resources_of(at(json, "requested")),
           resources_of(at(json, "limits"))};
 }
 
-std::optional<SwapStatus> swap_of(const Json& json) {
+std::optional<SwapStatus> swap_of(const nlohmann::json& json) {
   if (!json.is_object()) return std::nullopt;
   const auto bytes = [&](const char* key) { return integer(json, key).value_or(0); };
   return SwapStatus{.available = bytes("available"),
@@ -132,7 +130,7 @@ std::optional<SwapStatus> swap_of(const Json& json) {
                     .on_disk = bytes("on_disk")};
 }
 
-PodMemoryStatus pod_memory_of(const Json& json) {
+PodMemoryStatus pod_memory_of(const nlohmann::json& json) {
   const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
   return {.raised_limits = count("raised_limits"),
           .raised_bytes = count("raised_bytes"),
@@ -143,7 +141,7 @@ PodMemoryStatus pod_memory_of(const Json& json) {
           .cold_returned = count("cold_returned")};
 }
 
-CpuBurstStatus cpu_burst_of(const Json& json) {
+CpuBurstStatus cpu_burst_of(const nlohmann::json& json) {
   const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
   return {.pods = count("pods"),
           .granted = count("granted"),
@@ -151,12 +149,12 @@ CpuBurstStatus cpu_burst_of(const Json& json) {
           .cpus = number(json, "cpus").value_or(0)};
 }
 
-CpuSuppressStatus cpu_suppress_of(const Json& json) {
+CpuSuppressStatus cpu_suppress_of(const nlohmann::json& json) {
   const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
   return {.pods = count("pods"), .suppressed = count("suppressed"), .released = count("released")};
 }
 
-PodSwapStatus pod_swap_of(const Json& json) {
+PodSwapStatus pod_swap_of(const nlohmann::json& json) {
   const auto count = [&](const char* key) { return integer(json, key).value_or(0); };
   return {.limited = count("limited"),
           .kept_in_zswap = count("kept_in_zswap"),
@@ -164,7 +162,7 @@ PodSwapStatus pod_swap_of(const Json& json) {
           .set = count("set")};
 }
 
-PodStatus pod_of(const Json& json) {
+PodStatus pod_of(const nlohmann::json& json) {
   PodStatus pod;
   pod.pod_namespace = text(json, "namespace");
   pod.name = text(json, "name");
@@ -188,12 +186,12 @@ PodStatus pod_of(const Json& json) {
   pod.cpu_waits = cpu_waits_of(at(json, "cpu_waits"));
   pod.cpu_burst = number(json, "cpu_burst");
   pod.cpu_suppressed = boolean(at(json, "cpu_suppressed"));
-  for (const Json& field : at(json, "ignored_fields"))
+  for (const nlohmann::json& field : at(json, "ignored_fields"))
     if (field.is_string()) pod.ignored.push_back(field.get<std::string>());
   return pod;
 }
 
-MemoryForecastStatus memory_forecast_of(const Json& json) {
+MemoryForecastStatus memory_forecast_of(const nlohmann::json& json) {
   return {.predictor = text(json, "predictor"),
           .bytes = integer(json, "bytes"),
           .held = integer(json, "held").value_or(0),
@@ -201,26 +199,26 @@ MemoryForecastStatus memory_forecast_of(const Json& json) {
           .mean_error = number(json, "mean_error_ratio")};
 }
 
-Status status_of(const Json& json) {
+Status status_of(const nlohmann::json& json) {
   Status status;
   status.version = text(json, "version");
   status.mode = text(json, "mode");
   status.at_ns = integer(json, "at_ns");
   status.pods_at_ns = integer(json, "pods_at_ns");
-  for (const Json& signal : at(json, "signals"))
+  for (const nlohmann::json& signal : at(json, "signals"))
     status.signals.push_back(signal_of(signal));
   status.swap = swap_of(at(json, "swap"));
-  for (const Json& threshold : at(json, "thresholds"))
+  for (const nlohmann::json& threshold : at(json, "thresholds"))
     status.thresholds.push_back(threshold_of(threshold));
   for (const auto& [name, holds] : at(json, "conditions").items())
     status.conditions[name] = boolean(holds);
-  for (const Json& taint : at(json, "taints"))
+  for (const nlohmann::json& taint : at(json, "taints"))
     status.taints.push_back(text(taint, "taint"));
   status.node = node_of(at(json, "node"));
-  for (const Json& pod : at(json, "pods"))
+  for (const nlohmann::json& pod : at(json, "pods"))
     status.pods.push_back(pod_of(pod));
   status.cgroups = integer(json, "cgroups");
-  const Json& counters = at(json, "counters");
+  const nlohmann::json& counters = at(json, "counters");
   status.evicted = integer(counters, "evicted");
   status.would_evict = integer(counters, "would_evict");
   status.failed = integer(counters, "failed");
@@ -236,7 +234,7 @@ Status status_of(const Json& json) {
   for (const auto& [signal, score] : at(json, "forecasts").items())
     if (const auto mean = number(score, "mean_error_seconds"))
       status.forecast_errors[signal] = *mean;
-  for (const Json& forecast : at(json, "memory_forecasts"))
+  for (const nlohmann::json& forecast : at(json, "memory_forecasts"))
     status.memory_forecasts.push_back(memory_forecast_of(forecast));
   status.kernel_oom_kills = oom_kills_of(at(counters, "kernel_oom_kills"));
   status.stalls = stalls_of(at(at(json, "waits"), "stalls"));
@@ -250,12 +248,12 @@ Status status_of(const Json& json) {
 }  // namespace
 
 Result<Status> parse_status(std::string_view document) {
-  const Json json = Json::parse(document, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(document, nullptr, false);
   if (!json.is_object()) return failure("headroomd's status is not a JSON object");
   if (json.empty()) return failure("headroomd has not read the node yet; try again");
   try {
     return status_of(json);
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's status: ") + e.what());
   }
 }

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -37,8 +38,8 @@ Colour colour_of(const std::string& outcome) {
 }
 
 // "memory.available hard", "taint dedicated=gpu:NoExecute".
-std::string cause_of(const Json& record) {
-  const Json& taint = at(record, {"taint"});
+std::string cause_of(const nlohmann::json& record) {
+  const nlohmann::json& taint = at(record, {"taint"});
   return text(at(record, {"signal"})) + " " + text(taint.is_null() ? at(record, {"kind"}) : taint);
 }
 
@@ -49,19 +50,19 @@ bool frees_memory(const std::string& signal) {
 
 // The pod's usage of the resource that was short: bytes, inodes or tasks. Older records have only
 // the working set.
-std::string usage_of(const Json& record, const std::string& signal) {
-  const Json& usage = at(record, {"usage"});
+std::string usage_of(const nlohmann::json& record, const std::string& signal) {
+  const nlohmann::json& usage = at(record, {"usage"});
   if (usage.is_null()) return bytes(integer(at(record, {"working_set"})));
   return used(signal, integer(usage));
 }
 
 // Returned resources are measured for memory only.
-std::string returned(const Json& record, const std::string& signal) {
+std::string returned(const nlohmann::json& record, const std::string& signal) {
   return frees_memory(signal) || signal == "taint" ? bytes(integer(at(record, {"memory_returned"})))
                                                    : "-";
 }
 
-Row row_of(const Json& record) {
+Row row_of(const nlohmann::json& record) {
   const std::string signal = text(at(record, {"signal"}));
   const std::string outcome = text(at(record, {"outcome"}));
   return {{text(at(record, {"time"})).substr(0, 19)},  // to the second
@@ -104,16 +105,17 @@ struct WhyOptions {
   bool json = false;
 };
 
-bool matches_pod(const Json& record, const std::string& name) {
+bool matches_pod(const nlohmann::json& record, const std::string& name) {
   return name.empty() || name == pod_of(record) || name == text(at(record, {"pod", "name"})) ||
          name == text(at(record, {"pod", "uid"}));
 }
 
 // Newest first.
-std::vector<Json> matching(const std::deque<std::string>& lines, const std::string& name) {
-  std::vector<Json> found;
+std::vector<nlohmann::json> matching(const std::deque<std::string>& lines,
+                                     const std::string& name) {
+  std::vector<nlohmann::json> found;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    Json record = Json::parse(*line, nullptr, false);
+    nlohmann::json record = nlohmann::json::parse(*line, nullptr, false);
     report::rename_old_fields(record);
     if (record.is_object() && matches_pod(record, name)) found.push_back(std::move(record));
   }
@@ -121,9 +123,9 @@ std::vector<Json> matching(const std::deque<std::string>& lines, const std::stri
 }
 
 // Pods of several namespaces may have the same name; the namespace is required then.
-std::set<std::string> pods_of(const std::vector<Json>& found) {
+std::set<std::string> pods_of(const std::vector<nlohmann::json>& found) {
   std::set<std::string> pods;
-  for (const Json& record : found)
+  for (const nlohmann::json& record : found)
     pods.insert(pod_of(record));
   return pods;
 }
@@ -134,7 +136,7 @@ std::string render_evictions(const std::deque<std::string>& lines, const Screen&
                              std::size_t& unreadable) {
   std::vector<Row> rows{titles()};
   for (const std::string& line : lines) {
-    Json record = Json::parse(line, nullptr, false);
+    nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
     report::rename_old_fields(record);
     if (record.is_object())
       rows.push_back(row_of(record));
@@ -172,7 +174,7 @@ void add_evictions(ArgumentParser& app, CliCommand& chosen) {
 Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
                                     const EvictionQuery& query) {
   if (lines.empty()) return failure("no eviction is on record");
-  std::vector<Json> found = matching(lines, query.pod);
+  std::vector<nlohmann::json> found = matching(lines, query.pod);
   if (found.empty())
     return failure(query.pod.empty() ? "no line of the log is an eviction's record"
                                      : "no eviction of " + printable(query.pod) +
@@ -190,17 +192,18 @@ Result<FoundEviction> find_eviction(const std::deque<std::string>& lines,
 namespace {
 
 // Null if the recording is missing: only a limited number of recordings is kept.
-Json read_flight_recording(const Json& record, const std::filesystem::path& log) {
-  const Json& name = at(record, {"flight_recording"});
+nlohmann::json read_flight_recording(const nlohmann::json& record,
+                                     const std::filesystem::path& log) {
+  const nlohmann::json& name = at(record, {"flight_recording"});
   if (!name.is_string()) return nullptr;
   std::ifstream file(log.parent_path() / name.get<std::string>());
-  Json flight_recording = Json::parse(file, nullptr, false);
-  return flight_recording.is_object() ? flight_recording : Json();
+  nlohmann::json flight_recording = nlohmann::json::parse(file, nullptr, false);
+  return flight_recording.is_object() ? flight_recording : nlohmann::json();
 }
 
 // The record, in which the flight recording replaces its file's name.
-Json with_flight_recording(const FoundEviction& found) {
-  Json record = found.record;
+nlohmann::json with_flight_recording(const FoundEviction& found) {
+  nlohmann::json record = found.record;
   if (found.flight_recording.is_object()) record["flight_recording"] = found.flight_recording;
   return record;
 }

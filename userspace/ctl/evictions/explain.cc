@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -18,15 +19,15 @@ namespace {
 // A longer ranking is cut; the record has all of it (--json).
 constexpr std::size_t kMaxRows = 20;
 
-const Json& candidates(const Json& record) {
-  static const Json kNone = Json::array();
-  const Json& ranking = at(record, {"ranking"});
+const nlohmann::json& candidates(const nlohmann::json& record) {
+  static const nlohmann::json kNone = nlohmann::json::array();
+  const nlohmann::json& ranking = at(record, {"ranking"});
   return ranking.is_array() ? ranking : kNone;
 }
 
-const Json& chosen_of(const Json& record) {
-  static const Json kNull;
-  for (const Json& candidate : candidates(record))
+const nlohmann::json& chosen_of(const nlohmann::json& record) {
+  static const nlohmann::json kNull;
+  for (const nlohmann::json& candidate : candidates(record))
     if (at(candidate, {"selection"}) == "chosen") return candidate;
   return kNull;
 }
@@ -40,8 +41,8 @@ bool is_of_cpus(const std::string& signal) {
 }
 
 // The first key on which an outranked pod differs from the chosen one.
-std::string difference_from_chosen(const std::string& signal, const Json& candidate,
-                                   const Json& chosen) {
+std::string difference_from_chosen(const std::string& signal, const nlohmann::json& candidate,
+                                   const nlohmann::json& chosen) {
   const auto over = integer(at(candidate, {"over_request"})),
              over_chosen = integer(at(chosen, {"over_request"}));
   const auto priority = integer(at(candidate, {"priority"})).value_or(0),
@@ -58,7 +59,8 @@ std::string difference_from_chosen(const std::string& signal, const Json& candid
                    : "further under its request than the chosen one";
 }
 
-std::string reason_of(const std::string& signal, const Json& candidate, const Json& chosen) {
+std::string reason_of(const std::string& signal, const nlohmann::json& candidate,
+                      const nlohmann::json& chosen) {
   const std::string selection = text(at(candidate, {"selection"}));
   if (selection == "chosen") return "first of the pods that may be evicted";
   if (selection == "outranked")
@@ -80,8 +82,8 @@ Colour colour_of(const std::string& selection) {
   return selection == "outranked" ? Colour::kNone : Colour::kYellow;
 }
 
-Row row_of(std::size_t place, const std::string& signal, const Json& candidate,
-           const Json& chosen) {
+Row row_of(std::size_t place, const std::string& signal, const nlohmann::json& candidate,
+           const nlohmann::json& chosen) {
   const std::string selection = text(at(candidate, {"selection"}));
   return {{std::to_string(place)},
           {text(at(candidate, {"namespace"})) + "/" + text(at(candidate, {"name"}))},
@@ -101,7 +103,7 @@ Row titles() {
 
 }  // namespace
 
-std::vector<std::string> rule_lines(const Json& record) {
+std::vector<std::string> rule_lines(const nlohmann::json& record) {
   if (candidates(record).empty()) return {};
   const std::string signal = text(at(record, {"signal"}));
   if (!by_request(signal))
@@ -122,11 +124,11 @@ std::vector<std::string> rule_lines(const Json& record) {
           "Critical pods are never evicted; a pod without a reading only when no pod has one."};
 }
 
-std::string ranking_table(const Json& record, const Screen& screen) {
+std::string ranking_table(const nlohmann::json& record, const Screen& screen) {
   const std::string signal = text(at(record, {"signal"}));
-  const Json& chosen = chosen_of(record);
+  const nlohmann::json& chosen = chosen_of(record);
   std::vector<Row> rows{titles()};
-  for (const Json& candidate : candidates(record))
+  for (const nlohmann::json& candidate : candidates(record))
     if (rows.size() <= kMaxRows) rows.push_back(row_of(rows.size(), signal, candidate, chosen));
   if (rows.size() == 1) return "";
   std::string text = table(rows, 4, screen);
@@ -135,9 +137,9 @@ std::string ranking_table(const Json& record, const Screen& screen) {
   return text;
 }
 
-std::vector<std::string> not_chosen_lines(const Json& record) {
+std::vector<std::string> not_chosen_lines(const nlohmann::json& record) {
   std::map<std::string, std::size_t> selections;
-  for (const Json& candidate : candidates(record))
+  for (const nlohmann::json& candidate : candidates(record))
     if (at(candidate, {"selection"}) != "chosen") ++selections[text(at(candidate, {"selection"}))];
   if (selections.empty()) return {};
   std::size_t all = 0;
@@ -153,9 +155,9 @@ namespace {
 
 // --- what happened -----------------------------------------------------------------------------
 
-std::string outcome_phrase(const Json& record) {
+std::string outcome_phrase(const nlohmann::json& record) {
   const std::string outcome = text(at(record, {"outcome"}));
-  const Json& unit = at(record, {"unit"});
+  const nlohmann::json& unit = at(record, {"unit"});
   const bool whole = !unit.is_string() || unit == "pod";
   if (outcome == "evicted") return whole ? "was evicted" : "was killed";
   if (outcome == "timed_out") return "was to be evicted and still has processes";
@@ -165,13 +167,13 @@ std::string outcome_phrase(const Json& record) {
   return "was decided on: " + outcome;
 }
 
-std::string target_text(const Json& record) {
-  const Json& unit = at(record, {"unit"});
+std::string target_text(const nlohmann::json& record) {
+  const nlohmann::json& unit = at(record, {"unit"});
   const bool part = unit.is_string() && unit != "pod";
   return part ? "a " + text(unit) + " of " + pod_of(record) : pod_of(record);
 }
 
-std::string headline(const Json& record) {
+std::string headline(const nlohmann::json& record) {
   const std::string qos = text(at(record, {"pod", "qos"}));
   return fmt::format("{} ({}priority {}) {}, {} UTC", target_text(record),
                      qos.size() > 1 ? qos + ", " : "",
@@ -181,7 +183,7 @@ std::string headline(const Json& record) {
 
 // --- why ---------------------------------------------------------------------------------------
 
-std::string crossing(const Json& record) {
+std::string crossing(const nlohmann::json& record) {
   const std::string seen = milliseconds(at(record, {"latency", "first_seen_to_decision_ms"}));
   const std::string clear = milliseconds(at(record, {"latency", "crossing_to_decision_ms"}));
   if (clear == "-")
@@ -193,7 +195,7 @@ std::string crossing(const Json& record) {
       seen);
 }
 
-std::vector<std::string> threshold_lines(const Json& record) {
+std::vector<std::string> threshold_lines(const nlohmann::json& record) {
   const std::string signal = text(at(record, {"signal"}));
   return {fmt::format("{} was {} of {}, below its {} threshold of {}.", signal,
                       amount(signal, integer(at(record, {"available"}))),
@@ -202,8 +204,8 @@ std::vector<std::string> threshold_lines(const Json& record) {
           crossing(record)};
 }
 
-std::vector<std::string> why_lines(const Json& record) {
-  if (const Json& taint = at(record, {"taint"}); taint.is_string())
+std::vector<std::string> why_lines(const nlohmann::json& record) {
+  if (const nlohmann::json& taint = at(record, {"taint"}); taint.is_string())
     return {fmt::format("The node is tainted {} and the pod does not tolerate it, or no longer.",
                         text(taint))};
   if (text(at(record, {"kind"})) == "stuck")
@@ -217,8 +219,8 @@ std::vector<std::string> why_lines(const Json& record) {
 
 // --- the part that was killed, and the steps before the eviction ------------------------------
 
-std::vector<std::string> part_lines(const Json& record) {
-  const Json& part = at(record, {"target"});
+std::vector<std::string> part_lines(const nlohmann::json& record) {
+  const nlohmann::json& part = at(record, {"target"});
   if (!part.is_object()) return {};
   std::string what = "One container of the pod was killed, not the pod";
   if (at(part, {"oom_group"}) == true)
@@ -234,8 +236,8 @@ std::vector<std::string> part_lines(const Json& record) {
   return lines;
 }
 
-std::vector<std::string> ladder_lines(const Json& record) {
-  const Json& ladder = at(record, {"ladder"});
+std::vector<std::string> ladder_lines(const nlohmann::json& record) {
+  const nlohmann::json& ladder = at(record, {"ladder"});
   if (!ladder.is_object()) return {};
   std::vector<std::string> steps;
   const auto add_step = [&](const char* step, const char* says) {
@@ -252,18 +254,18 @@ std::vector<std::string> ladder_lines(const Json& record) {
 // --- the age of the inputs ---------------------------------------------------------------------
 
 // The age, in milliseconds, of the oldest usage by which a pod was ranked.
-std::optional<double> oldest_usage(const Json& record) {
+std::optional<double> oldest_usage(const nlohmann::json& record) {
   std::optional<double> oldest;
-  const Json& ranking = at(record, {"ranking"});
+  const nlohmann::json& ranking = at(record, {"ranking"});
   if (!ranking.is_array()) return oldest;
-  for (const Json& candidate : ranking)
-    if (const Json& age = at(candidate, {"age_ms"}); age.is_number())
+  for (const nlohmann::json& candidate : ranking)
+    if (const nlohmann::json& age = at(candidate, {"age_ms"}); age.is_number())
       oldest = std::max(oldest.value_or(0), age.get<double>());
   return oldest;
 }
 
-std::vector<std::string> input_age_lines(const Json& record) {
-  const Json& sampled = at(record, {"latency", "sample_to_decision_ms"});
+std::vector<std::string> input_age_lines(const nlohmann::json& record) {
+  const nlohmann::json& sampled = at(record, {"latency", "sample_to_decision_ms"});
   if (!sampled.is_number()) return {};
   std::string line = fmt::format("{} was read {} before the decision", text(at(record, {"signal"})),
                                  milliseconds(sampled));
@@ -276,10 +278,10 @@ std::vector<std::string> input_age_lines(const Json& record) {
 
 // --- predicted and returned memory -------------------------------------------------------------
 
-std::vector<std::string> memory_lines(const Json& record) {
-  const Json& predicted = at(record, {"predicted"});
+std::vector<std::string> memory_lines(const nlohmann::json& record) {
+  const nlohmann::json& predicted = at(record, {"predicted"});
   if (!predicted.is_object()) return {};
-  const Json& release = at(predicted, {"release"});
+  const nlohmann::json& release = at(predicted, {"release"});
   // For the other signals, `release` counts tasks, inodes or bytes of storage.
   const std::string signal = text(at(record, {"signal"}));
   const auto known = signal_named(signal);
@@ -290,7 +292,7 @@ std::vector<std::string> memory_lines(const Json& record) {
   const std::string returned = bytes(integer(at(record, {"memory_returned"})));
   const std::string took = milliseconds(at(record, {"latency", "signal_to_exit_ms"}));
   std::vector<std::string> lines;
-  if (const Json& within = at(predicted, {"within_ms"}); within.is_number())
+  if (const nlohmann::json& within = at(predicted, {"within_ms"}); within.is_number())
     lines.push_back(fmt::format("expected {} of memory within {}", memory, milliseconds(within)));
   else
     lines.push_back(fmt::format("expected {} of memory, after a grace of at most {}", memory,
@@ -300,16 +302,17 @@ std::vector<std::string> memory_lines(const Json& record) {
   return lines;
 }
 
-std::vector<std::string> kubelet_lines(const Json& record) {
-  const Json& kubelet = at(record, {"kubelet"});
+std::vector<std::string> kubelet_lines(const nlohmann::json& record) {
+  const nlohmann::json& kubelet = at(record, {"kubelet"});
   if (!kubelet.is_object()) return {};
-  const Json& choice = at(kubelet, {"choice"});
+  const nlohmann::json& choice = at(kubelet, {"choice"});
   const bool same = at(kubelet, {"same_choice"}) == true;
   const bool itself = same && at(choice, {"uid"}) == at(record, {"pod", "uid"});
-  const std::string kubelet_target =
-      choice.is_null() ? "no pod"
-      : itself         ? "the same pod"
-               : pod_of(Json{{"pod", choice}}) + (same ? ", evicted in the same turn" : " instead");
+  const std::string kubelet_target = choice.is_null() ? "no pod"
+                                     : itself
+                                         ? "the same pod"
+                                         : pod_of(nlohmann::json{{"pod", choice}}) +
+                                               (same ? ", evicted in the same turn" : " instead");
   return {fmt::format("Its ten-second loop would have acted {} later, with usage {} older, on {}.",
                       milliseconds(at(kubelet, {"later_by_ms"})),
                       milliseconds(at(kubelet, {"samples_age_ms"})), kubelet_target)};
@@ -334,19 +337,19 @@ constexpr Step kSteps[] = {
     {"terminated", "ended", "the processes end"},
 };
 
-std::optional<std::int64_t> instant(const Json& record, const char* name) {
+std::optional<std::int64_t> instant(const nlohmann::json& record, const char* name) {
   return integer(at(record, {"instants_ns", name}));
 }
 
 // A kill after a SIGTERM is already described by the steps decided → terminated → killed.
-bool covered_by_other_steps(const Json& record, const Step& step) {
+bool covered_by_other_steps(const nlohmann::json& record, const Step& step) {
   const std::string_view from = step.from, to = step.to;
   if (from == "decided" && to == "killed") return instant(record, "terminated").has_value();
   if (from == "terminated" && to == "ended") return instant(record, "killed").has_value();
   return false;
 }
 
-std::vector<std::string> step_lines(const Json& record) {
+std::vector<std::string> step_lines(const nlohmann::json& record) {
   std::vector<std::string> lines;
   for (const Step& step : kSteps) {
     const auto from = instant(record, step.from), to = instant(record, step.to);
@@ -373,7 +376,8 @@ void section(std::string& page, std::string_view title, const std::vector<std::s
 
 }  // namespace
 
-std::string explain(const Json& record, const Json& flight_recording, const Screen& screen) {
+std::string explain(const nlohmann::json& record, const nlohmann::json& flight_recording,
+                    const Screen& screen) {
   std::string page = colourise(headline(record), Colour::kBold, screen) + '\n';
   section(page, "Why", why_lines(record), screen);
   section(page, "Part", part_lines(record), screen);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
@@ -20,21 +21,21 @@ constexpr std::size_t kMarks = 60;
 // Columns of the table of pods: seconds before the end.
 constexpr std::array<int, 4> kColumns{60, 30, 10, 0};
 
-const Json& list(const Json& flight_recording, const char* key) {
-  static const Json kNone = Json::array();
-  const Json& found = at(flight_recording, {key});
+const nlohmann::json& list(const nlohmann::json& flight_recording, const char* key) {
+  static const nlohmann::json kNone = nlohmann::json::array();
+  const nlohmann::json& found = at(flight_recording, {key});
   return found.is_array() ? found : kNone;
 }
 
-double ms_of(const Json& row) {
-  const Json& ms = at(row, {"ms"});
+double ms_of(const nlohmann::json& row) {
+  const nlohmann::json& ms = at(row, {"ms"});
   return ms.is_number() ? ms.get<double>() : 0;
 }
 
-Values values_of(const Json& rows, std::string_view signal) {
+Values values_of(const nlohmann::json& rows, std::string_view signal) {
   const std::string key(signal);
   Values values;
-  for (const Json& row : rows)
+  for (const nlohmann::json& row : rows)
     values.push_back(integer(at(row, {"available", key.c_str()})));
   if (values.size() > kMarks) values.erase(values.begin(), values.end() - kMarks);
   return values;
@@ -51,7 +52,7 @@ std::string sparkline_line(std::string_view signal, std::string_view over, const
                      amount(signal, values.back()));
 }
 
-double span_of(const Json& rows, std::size_t marks) {
+double span_of(const nlohmann::json& rows, std::size_t marks) {
   if (rows.empty()) return 0;
   return (ms_of(rows.back()) - ms_of(rows[rows.size() - std::min(marks, rows.size())])) / 1e3;
 }
@@ -65,18 +66,20 @@ struct PodMemory {
 };
 
 // The row nearest to this time before the end, if one is within two seconds of it; else null.
-const Json* row_at(const Json& rows, int seconds_ago) {
-  const Json* nearest = nullptr;
-  const auto off = [&](const Json& row) { return std::abs(ms_of(row) + seconds_ago * 1e3); };
-  for (const Json& row : rows)
+const nlohmann::json* row_at(const nlohmann::json& rows, int seconds_ago) {
+  const nlohmann::json* nearest = nullptr;
+  const auto off = [&](const nlohmann::json& row) {
+    return std::abs(ms_of(row) + seconds_ago * 1e3);
+  };
+  for (const nlohmann::json& row : rows)
     if (off(row) <= 2000 && (!nearest || off(row) < off(*nearest))) nearest = &row;
   return nearest;
 }
 
-std::map<std::string, PodMemory> pods_of(const Json& rows) {
+std::map<std::string, PodMemory> pods_of(const nlohmann::json& rows) {
   std::map<std::string, PodMemory> pods;
-  for (const Json& row : rows)
-    for (const Json& pod : list(row, "pods")) {
+  for (const nlohmann::json& row : rows)
+    for (const nlohmann::json& pod : list(row, "pods")) {
       PodMemory& pod_memory = pods[text(at(pod, {"uid"}))];
       pod_memory.name = text(at(pod, {"namespace"})) + "/" + text(at(pod, {"name"}));
       const auto stalled = integer(at(pod, {"stalled_ns"}));
@@ -84,8 +87,8 @@ std::map<std::string, PodMemory> pods_of(const Json& rows) {
       pod_memory.stalled_last = stalled;
     }
   for (std::size_t i = 0; i < kColumns.size(); ++i)
-    if (const Json* row = row_at(rows, kColumns[i]))
-      for (const Json& pod : list(*row, "pods"))
+    if (const nlohmann::json* row = row_at(rows, kColumns[i]))
+      for (const nlohmann::json& pod : list(*row, "pods"))
         pods[text(at(pod, {"uid"}))].then[i] = integer(at(pod, {"working_set"}));
   return pods;
 }
@@ -95,7 +98,7 @@ std::string stalled(const PodMemory& pod_memory) {
   return seconds(static_cast<double>(*pod_memory.stalled_last - *pod_memory.stalled_first) / 1e9);
 }
 
-std::string pod_table(const Json& rows, const Screen& screen) {
+std::string pod_table(const nlohmann::json& rows, const Screen& screen) {
   std::vector<PodMemory> pods;
   for (auto& [uid, pod_memory] : pods_of(rows))
     pods.push_back(pod_memory);
@@ -142,10 +145,10 @@ std::string sparkline(const Values& values) {
   return line;
 }
 
-std::string render_flight_recording(const Json& flight_recording, std::string_view signal,
+std::string render_flight_recording(const nlohmann::json& flight_recording, std::string_view signal,
                                     const Screen& screen) {
-  const Json& by_second = list(flight_recording, "seconds");
-  const Json& by_turn = list(flight_recording, "turns");
+  const nlohmann::json& by_second = list(flight_recording, "seconds");
+  const nlohmann::json& by_turn = list(flight_recording, "turns");
   const Values slow = values_of(by_second, signal), fast = values_of(by_turn, signal);
   if (!any(slow) && !any(fast)) return "";
   std::string page =

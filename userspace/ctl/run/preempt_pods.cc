@@ -80,17 +80,15 @@ Result<> preempt_pods(const std::vector<PreemptedPod>& pods, const std::string& 
 
 namespace {
 
-using Json = nlohmann::json;
-
 QosClass qos_named(std::string_view text) {
   for (const QosClass qos : {QosClass::kGuaranteed, QosClass::kBurstable})
     if (name(qos) == text) return qos;
   return QosClass::kBestEffort;
 }
 
-std::vector<PreemptedPod> preempted_pods_of(const Json& pod) {
+std::vector<PreemptedPod> preempted_pods_of(const nlohmann::json& pod) {
   std::vector<PreemptedPod> all;
-  for (const Json& other : pod.at("preemption_victims"))
+  for (const nlohmann::json& other : pod.at("preemption_victims"))
     all.push_back({.pod_namespace = other.at("namespace").get<std::string>(),
                    .name = other.at("name").get<std::string>(),
                    .uid = other.at("uid").get<std::string>(),
@@ -98,7 +96,7 @@ std::vector<PreemptedPod> preempted_pods_of(const Json& pod) {
   return all;
 }
 
-Bytes memory_of(const Json& allocatable) {
+Bytes memory_of(const nlohmann::json& allocatable) {
   const auto memory = allocatable.find("memory");
   if (memory == allocatable.end()) return Bytes{0};
   const auto quantity = Quantity::parse(memory->get<std::string>());
@@ -113,11 +111,11 @@ Result<AdmissionResult> read_admission(std::string_view answer) {
   AdmissionResult admission{
       .admitted = rendered->all_admitted, .text = rendered->text, .preempted = {}};
   try {
-    const Json json = Json::parse(answer);
-    for (const Json& pod : json.at("pods"))
+    const nlohmann::json json = nlohmann::json::parse(answer);
+    for (const nlohmann::json& pod : json.at("pods"))
       admission.preempted = preempted_pods_of(pod);
     admission.allocatable_memory = memory_of(json.at("allocatable"));
-  } catch (const Json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     return failure(std::string("read headroomd's answer: ") + e.what());
   }
   return admission;

@@ -7,12 +7,13 @@
 
 #include <utility>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 namespace headroom::ctl {
 namespace {
 
-std::string amount(const Json& number) {
+std::string amount(const nlohmann::json& number) {
   const auto known = integer(number);
   return known ? std::to_string(*known) : "?";
 }
@@ -20,8 +21,9 @@ std::string amount(const Json& number) {
 }  // namespace
 
 std::string api_line(std::string_view document) {
-  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
-  const Json& api = at(status, {"kubernetes", "api"});
+  const nlohmann::json status =
+      nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& api = at(status, {"kubernetes", "api"});
   if (!api.is_object()) return "";
   std::string line = "API:      ";
   if (at(api, {"server"}).is_string())
@@ -36,8 +38,9 @@ std::string api_line(std::string_view document) {
 }
 
 std::string scheduling_line(std::string_view document) {
-  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
-  const Json& scheduling = at(status, {"kubernetes", "scheduling"});
+  const nlohmann::json status =
+      nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& scheduling = at(status, {"kubernetes", "scheduling"});
   if (!scheduling.is_object()) return "";
   std::string reasons;
   for (const auto& [key, reason] :
@@ -54,8 +57,9 @@ std::string scheduling_line(std::string_view document) {
 }
 
 std::string metrics_line(std::string_view document) {
-  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
-  const Json& metrics = at(status, {"kubernetes", "metrics"});
+  const nlohmann::json status =
+      nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& metrics = at(status, {"kubernetes", "metrics"});
   if (!metrics.is_object()) return "";
   std::string line = fmt::format("metrics:  https://{}/metrics  certificate: {}",
                                  text(at(metrics, {"listen"})), text(at(metrics, {"certificate"})));
@@ -67,9 +71,9 @@ namespace {
 
 // headroom-kube polls the kubelet every periodSeconds (10 by default). After three missed polls and
 // ten more seconds it is regarded as not running.
-bool is_stale(const Json& kubelet, std::int64_t age) {
+bool is_stale(const nlohmann::json& kubelet, std::int64_t age) {
   constexpr double kMissedPolls = 3, kDefaultPeriod = 10;
-  const Json& period = at(kubelet, {"periodSeconds"});
+  const nlohmann::json& period = at(kubelet, {"periodSeconds"});
   return static_cast<double>(age) >
          kMissedPolls * (period.is_number() ? period.get<double>() : kDefaultPeriod) +
              kDefaultPeriod;
@@ -78,15 +82,16 @@ bool is_stale(const Json& kubelet, std::int64_t age) {
 }  // namespace
 
 std::string kubelet_line(std::string_view document, std::int64_t now) {
-  const Json status = Json::parse(document, nullptr, /*allow_exceptions=*/false);
-  const Json& kubelet = at(status, {"kubernetes", "kubelet"});
+  const nlohmann::json status =
+      nlohmann::json::parse(document, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& kubelet = at(status, {"kubernetes", "kubelet"});
   if (!kubelet.is_object()) return "";
   const auto string_field = [&](const char* name) {
-    const Json& value = at(kubelet, {name});
+    const nlohmann::json& value = at(kubelet, {name});
     return value.is_string() ? printable(value.get<std::string>()) : std::string();
   };
   std::string line = "kubelet:  " + string_field("url");
-  const Json& pods_at_json = at(kubelet, {"podsAt"});
+  const nlohmann::json& pods_at_json = at(kubelet, {"podsAt"});
   const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
   const std::int64_t age = now - pods_at;
   if (pods_at > 0)

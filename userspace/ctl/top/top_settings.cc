@@ -16,8 +16,6 @@
 namespace headroom::ctl {
 namespace {
 
-using Json = nlohmann::json;
-
 std::filesystem::path absolute_variable(const char* name) {
   const char* const value = std::getenv(name);
   const std::filesystem::path path = value ? value : "";
@@ -37,12 +35,12 @@ std::filesystem::path top_settings_file() {
 }
 
 Result<TopSettings> parse_top_settings(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return failure("not a JSON object");
   TopSettings settings = default_top_settings();
   if (const auto columns = json.find("columns"); columns != json.end() && columns->is_array()) {
     settings.columns = {std::string(pod_columns()[0].name)};
-    for (const Json& column : *columns) {
+    for (const nlohmann::json& column : *columns) {
       const std::string name = column.is_string() ? column.get<std::string>() : "";
       const auto& shown = settings.columns;
       if (pod_column(name) && std::find(shown.begin(), shown.end(), name) == shown.end())
@@ -57,9 +55,9 @@ Result<TopSettings> parse_top_settings(std::string_view text) {
 }
 
 std::string top_settings_text(const TopSettings& settings) {
-  return to_json_text(Json{{"columns", settings.columns},
-                           {"sort", settings.sort},
-                           {"reversed", settings.reversed}},
+  return to_json_text(nlohmann::json{{"columns", settings.columns},
+                                     {"sort", settings.sort},
+                                     {"reversed", settings.reversed}},
                       1) +
          '\n';
 }

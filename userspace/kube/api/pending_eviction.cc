@@ -15,16 +15,14 @@
 namespace headroom::kube {
 namespace {
 
-using Json = nlohmann::json;
-
 // Versions up to 0.1 wrote "outlasting" for "timed_out".
-bool died(const Json& line) {
+bool died(const nlohmann::json& line) {
   const std::string outcome = text_at(line, "outcome");
   return outcome == "evicted" || outcome == "timed_out" || outcome == "outlasting";
 }
 
 // Older versions wrote no unit: they evicted whole pods only.
-bool whole_pod(const Json& line) {
+bool whole_pod(const nlohmann::json& line) {
   const std::string unit = text_at(line, "unit");
   return unit.empty() || unit == "pod";
 }
@@ -33,7 +31,7 @@ std::int64_t microseconds_since_1970(WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
 
-EvictionRecord::Cause cause_of(const Json& line) {
+EvictionRecord::Cause cause_of(const nlohmann::json& line) {
   if (line.contains("taint")) return EvictionRecord::Cause::kTaint;
   return text_at(line, "kind") == "limit" ? EvictionRecord::Cause::kLimit
                                           : EvictionRecord::Cause::kThreshold;
@@ -42,10 +40,10 @@ EvictionRecord::Cause cause_of(const Json& line) {
 }  // namespace
 
 std::optional<EvictionRecord> parse_eviction(std::string_view text) {
-  const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object() || !line.contains("pod") || !line["pod"].is_object()) return std::nullopt;
   if (!died(line) || !whole_pod(line)) return std::nullopt;
-  const Json& pod = line["pod"];
+  const nlohmann::json& pod = line["pod"];
   const auto time = parse_rfc3339(text_at(line, "time"));
   if (!time) return std::nullopt;
   EvictionRecord evicted{.uid = text_at(pod, "uid"),

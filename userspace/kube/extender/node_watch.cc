@@ -12,16 +12,14 @@
 namespace headroom::kube {
 namespace {
 
-using Json = nlohmann::json;
-
 HttpHeaders accept(const std::string& kind) {
   return {{"Accept", "application/json;as=" + kind + ";g=meta.k8s.io;v=v1"}};
 }
 
-Result<Json> page_of(const Result<HttpResponse>& response) {
+Result<nlohmann::json> page_of(const Result<HttpResponse>& response) {
   if (!response) return failure("list nodes: " + response.error().what);
   if (!response->good()) return failure("list nodes: " + error_text(*response));
-  Json page = Json::parse(response->body, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json page = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
   if (!page.is_object() || !page.contains("items") || !page["items"].is_array() ||
       !page.contains("metadata"))
     return failure("list nodes: the answer is not a list");
@@ -56,7 +54,7 @@ Result<> NodeWatch::list() {
     const auto page =
         page_of(exchange_({.path = path, .headers = accept("PartialObjectMetadataList")}));
     if (!page) return tl::make_unexpected(page.error());
-    for (const Json& node : (*page)["items"]) {
+    for (const nlohmann::json& node : (*page)["items"]) {
       auto [name, summary] = summary_of_node(node);
       if (summary && all.size() < kMaxExtenderNodes) all.emplace(std::move(name), *summary);
     }
@@ -70,10 +68,10 @@ Result<> NodeWatch::list() {
 }
 
 void NodeWatch::take_event(const std::string& line) {
-  const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string type = text_at(event, "type");
   if (type.empty() || !event.contains("object")) return;
-  const Json& object = event["object"];
+  const nlohmann::json& object = event["object"];
   if (type == "ERROR") {
     error_ = text_at(object, "message");
     version_.clear();

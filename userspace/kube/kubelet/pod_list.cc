@@ -15,7 +15,6 @@
 namespace headroom::kube {
 namespace {
 
-using Json = nlohmann::json;
 using Keys = std::initializer_list<std::string_view>;
 
 constexpr std::size_t kLongestAnnotation = 1024;  // bytes; a longer one is data of some tool
@@ -53,8 +52,8 @@ bool is_used_key(std::string_view parent, std::string_view key) {
 //   2         4      6
 class Filter {
  public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (event != Json::parse_event_t::key) return true;
+  bool operator()(int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event != nlohmann::json::parse_event_t::key) return true;
     const auto at = static_cast<std::size_t>(depth);
     names_.resize(std::max(names_.size(), at + 1));
     names_.resize(at + 1);
@@ -77,39 +76,39 @@ class Filter {
   std::vector<std::string> names_;
 };
 
-const Json& member(const Json& json, const char* name) {
-  static const Json none;
+const nlohmann::json& member(const nlohmann::json& json, const char* name) {
+  static const nlohmann::json none;
   if (!json.is_object()) return none;
   const auto found = json.find(name);
   return found == json.end() ? none : *found;
 }
 
-std::string text(const Json& json, const char* name) {
-  const Json& value = member(json, name);
+std::string text(const nlohmann::json& json, const char* name) {
+  const nlohmann::json& value = member(json, name);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 // headroomd uses the kind and the size of a volume, but not its secret or claim.
-void trim_volumes(Json& spec) {
+void trim_volumes(nlohmann::json& spec) {
   if (!spec.is_object() || !spec.contains("volumes")) return;
-  for (Json& volume : spec["volumes"]) {
+  for (nlohmann::json& volume : spec["volumes"]) {
     if (!volume.is_object()) continue;
-    Json kept = Json::object();
+    nlohmann::json kept = nlohmann::json::object();
     for (auto& [key, value] : volume.items()) {
       if (key == "name" || key == "emptyDir")
         kept[key] = std::move(value);
       else if (key == "hostPath")
         kept[key] = {{"path", text(value, "path")}};
       else
-        kept[key] = Json::object();
+        kept[key] = nlohmann::json::object();
     }
     volume = std::move(kept);
   }
 }
 
-void trim_annotations(Json& metadata) {
+void trim_annotations(nlohmann::json& metadata) {
   if (!metadata.is_object() || !metadata.contains("annotations")) return;
-  Json& annotations = metadata["annotations"];
+  nlohmann::json& annotations = metadata["annotations"];
   if (!annotations.is_object()) return;
   annotations.erase("kubectl.kubernetes.io/last-applied-configuration");
   annotations.erase("kubernetes.io/config.seen");  // changes with every restart of the kubelet
@@ -127,9 +126,9 @@ bool is_needed(std::string_view key) {
 
 // Drops entries beyond kMaxLabels, last keys first, but none that headroomd uses. True if some were
 // dropped.
-bool cut_to_limit(Json& metadata, const char* name) {
+bool cut_to_limit(nlohmann::json& metadata, const char* name) {
   if (!metadata.is_object() || !metadata.contains(name)) return false;
-  Json& map = metadata[name];
+  nlohmann::json& map = metadata[name];
   if (!map.is_object() || map.size() <= kMaxLabels) return false;
   std::vector<std::string> surplus;
   std::size_t kept = 0;
@@ -143,9 +142,9 @@ bool cut_to_limit(Json& metadata, const char* name) {
 }
 
 // Reduces each owner to the fields that headroomd uses to recognise the pods of a DaemonSet.
-void trim_owners(Json& metadata) {
+void trim_owners(nlohmann::json& metadata) {
   if (!metadata.is_object() || !metadata.contains("ownerReferences")) return;
-  for (Json& owner : metadata["ownerReferences"])
+  for (nlohmann::json& owner : metadata["ownerReferences"])
     if (owner.is_object())
       owner = {{"apiVersion", text(owner, "apiVersion")},
                {"kind", text(owner, "kind")},
@@ -153,7 +152,7 @@ void trim_owners(Json& metadata) {
                {"controller", member(owner, "controller")}};
 }
 
-bool has_ended(const Json& pod) {
+bool has_ended(const nlohmann::json& pod) {
   const std::string phase = text(member(pod, "status"), "phase");
   return phase == "Succeeded" || phase == "Failed";
 }
@@ -166,7 +165,7 @@ bool could_be_uid(std::string_view uid) {
              std::string_view::npos;
 }
 
-std::string as_file(Json& pod) {
+std::string as_file(nlohmann::json& pod) {
   trim_volumes(pod["spec"]);
   trim_owners(pod["metadata"]);
   pod["apiVersion"] = "v1";  // the items of a list may omit it
@@ -174,8 +173,8 @@ std::string as_file(Json& pod) {
   return to_json_text(pod) + "\n";
 }
 
-void add(Json& pod, std::string uid, PodFiles& files) {
-  Json& metadata = pod["metadata"];
+void add(nlohmann::json& pod, std::string uid, PodFiles& files) {
+  nlohmann::json& metadata = pod["metadata"];
   const std::string name = text(metadata, "namespace") + "/" + text(metadata, "name");
   trim_annotations(metadata);
   const bool labels_cut = cut_to_limit(metadata, "labels");
@@ -192,9 +191,9 @@ void add(Json& pod, std::string uid, PodFiles& files) {
 
 Result<PodFiles> pod_files(std::string_view answer) {
   Filter filter;
-  Json list = Json::parse(
+  nlohmann::json list = nlohmann::json::parse(
       answer.begin(), answer.end(),
-      [&](int depth, Json::parse_event_t event, Json& parsed) {
+      [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
         return filter(depth, event, parsed);
       },
       /*allow_exceptions=*/false);
@@ -204,7 +203,7 @@ Result<PodFiles> pod_files(std::string_view answer) {
   PodFiles files;
   if (!list.contains("items") || list["items"].is_null()) return files;
   if (!list["items"].is_array()) return failure("expected items to be a list");
-  for (Json& pod : list["items"]) {
+  for (nlohmann::json& pod : list["items"]) {
     std::string uid = text(member(pod, "metadata"), "uid");
     if (!could_be_uid(uid))
       ++files.invalid;

@@ -11,38 +11,36 @@
 namespace headroom::kube {
 namespace {
 
-using Json = nlohmann::json;
-
-const Json& part(const Json& object, const char* key) {
-  static const Json kNone;
+const nlohmann::json& part(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json kNone;
   if (!object.is_object()) return kNone;
   const auto found = object.find(key);
   return found == object.end() ? kNone : *found;
 }
 
-std::optional<double> number(const Json& object, const char* key) {
-  const Json& value = part(object, key);
+std::optional<double> number(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = part(object, key);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
-std::optional<double> share(const Json& object, const char* key) {
+std::optional<double> share(const nlohmann::json& object, const char* key) {
   const auto value = number(object, key);
   return value ? std::optional(std::clamp(*value, 0.0, 1.0)) : std::nullopt;
 }
 
-std::optional<Bytes> bytes(const Json& object, const char* key) {
-  const Json& value = part(object, key);
+std::optional<Bytes> bytes(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = part(object, key);
   if (!value.is_number_integer()) return std::nullopt;
   return Bytes{value.get<std::int64_t>()};
 }
 
-std::optional<MilliCpu> milli(const Json& object, const char* key) {
-  const Json& value = part(object, key);
+std::optional<MilliCpu> milli(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = part(object, key);
   if (!value.is_number_integer()) return std::nullopt;
   return MilliCpu{value.get<std::int64_t>()};
 }
 
-std::optional<Duration> seconds(const Json& object, const char* key) {
+std::optional<Duration> seconds(const nlohmann::json& object, const char* key) {
   constexpr double kLongest = 1e9;  // more does not fit into a Duration
   const auto value = number(object, key);
   if (!value) return std::nullopt;
@@ -53,24 +51,24 @@ std::optional<Duration> seconds(const Json& object, const char* key) {
 }  // namespace
 
 Result<NodeSignals> signals_of(const std::string& json, Instant now) {
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
-  const Json& at = part(document, "at_ns");
+  const nlohmann::json document = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& at = part(document, "at_ns");
   if (!at.is_number_integer()) return failure("headroomd's answer has no time");
   if (now - Instant(Duration(at.get<std::int64_t>())) > kMaxSignalsAge)
     return failure("headroomd's readings are too old");
   NodeSignals signals;
-  const Json& contention = part(document, "contention");
+  const nlohmann::json& contention = part(document, "contention");
   signals.memory_contention = share(contention, "memory");
   signals.cpu_contention = share(contention, "cpu");
   if (const std::string met = text_at(document, "hard_threshold"); !met.empty())
     signals.hard_threshold = met;
   signals.shortage_in = seconds(document, "shortage_seconds");
-  const Json& memory = part(document, "memory");
+  const nlohmann::json& memory = part(document, "memory");
   signals.memory_capacity = bytes(memory, "capacity");
   signals.memory_left = bytes(memory, "left");
   signals.memory_growth = bytes(memory, "growth");
   signals.batch_memory = bytes(memory, "batch");
-  const Json& cpu = part(document, "cpu");
+  const nlohmann::json& cpu = part(document, "cpu");
   signals.cpu_capacity = milli(cpu, "capacity_milli");
   signals.cpu_used = milli(cpu, "used_milli");
   return signals;

@@ -11,8 +11,6 @@
 namespace headroom::observe {
 namespace {
 
-using Json = nlohmann::json;
-
 // "%" stands for the id.
 constexpr std::array<std::string_view, 3> kBundles{
     "run/containerd/io.containerd.runtime.v2.task/k8s.io/%/config.json",
@@ -21,36 +19,36 @@ constexpr std::array<std::string_view, 3> kBundles{
 constexpr std::string_view kDocker = "var/lib/docker/containers/%/config.v2.json";
 constexpr std::uintmax_t kLargest = 4 << 20;  // more is no description of a container
 
-std::optional<Json> read(const std::filesystem::path& root, std::string_view pattern,
-                         std::string_view id) {
+std::optional<nlohmann::json> read(const std::filesystem::path& root, std::string_view pattern,
+                                   std::string_view id) {
   std::string path(pattern);
   path.replace(path.find('%'), 1, id);
   std::error_code error;
   const auto size = std::filesystem::file_size(root / path, error);
   if (error || size > kLargest) return std::nullopt;
   std::ifstream file(root / path);
-  Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   return json;
 }
 
-const Json& member(const Json& json, const char* name) {
-  static const Json none;
+const nlohmann::json& member(const nlohmann::json& json, const char* name) {
+  static const nlohmann::json none;
   if (!json.is_object()) return none;
   const auto found = json.find(name);
   return found == json.end() ? none : *found;
 }
 
 // The first of these names that has a string.
-std::string text(const Json& json, std::initializer_list<const char*> names) {
+std::string text(const nlohmann::json& json, std::initializer_list<const char*> names) {
   for (const char* name : names)
-    if (const Json& value = member(json, name); value.is_string())
+    if (const nlohmann::json& value = member(json, name); value.is_string())
       return printable(value.get_ref<const std::string&>());
   return "";
 }
 
 // containerd's word first, then CRI-O's and dockershim's.
-ContainerIdentity from_annotations(const Json& annotations) {
+ContainerIdentity from_annotations(const nlohmann::json& annotations) {
   ContainerIdentity identity;
   identity.container =
       text(annotations, {"io.kubernetes.cri.container-name", "io.kubernetes.container.name"});
@@ -67,8 +65,8 @@ ContainerIdentity from_annotations(const Json& annotations) {
   return identity;
 }
 
-ContainerIdentity from_docker(const Json& description) {
-  const Json& config = member(description, "Config");
+ContainerIdentity from_docker(const nlohmann::json& description) {
+  const nlohmann::json& config = member(description, "Config");
   ContainerIdentity identity = from_annotations(member(config, "Labels"));
   identity.name = text(description, {"Name"});
   if (identity.name.starts_with("/")) identity.name.erase(0, 1);

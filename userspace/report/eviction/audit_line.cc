@@ -17,8 +17,6 @@
 namespace headroom::report {
 namespace {
 
-using Json = nlohmann::json;
-
 struct Renamed {
   const char* old_name;
   const char* new_name;
@@ -36,24 +34,25 @@ constexpr std::array kSelections{Renamed{"dying", "already_terminating"},
                                  Renamed{"futile", "nothing_to_free"}};
 
 template <std::size_t N>
-void rename_keys(Json& object, const std::array<Renamed, N>& renames) {
+void rename_keys(nlohmann::json& object, const std::array<Renamed, N>& renames) {
   if (!object.is_object()) return;
   for (const auto& [old_name, new_name] : renames) {
     const auto found = object.find(old_name);
     if (found == object.end()) continue;
-    Json value = std::move(*found);
+    nlohmann::json value = std::move(*found);
     object.erase(found);
     object.emplace(new_name, std::move(value));
   }
 }
 
 template <std::size_t N>
-void rename_keys_at(Json& object, const char* key, const std::array<Renamed, N>& renames) {
+void rename_keys_at(nlohmann::json& object, const char* key,
+                    const std::array<Renamed, N>& renames) {
   if (const auto found = object.find(key); found != object.end()) rename_keys(*found, renames);
 }
 
 template <std::size_t N>
-void rename_value(Json& object, const char* key, const std::array<Renamed, N>& renames) {
+void rename_value(nlohmann::json& object, const char* key, const std::array<Renamed, N>& renames) {
   const auto found = object.find(key);
   if (found == object.end()) return;
   for (const auto& [old_name, new_name] : renames)
@@ -62,7 +61,7 @@ void rename_value(Json& object, const char* key, const std::array<Renamed, N>& r
 
 }  // namespace
 
-void rename_old_fields(Json& record) {
+void rename_old_fields(nlohmann::json& record) {
   if (!record.is_object()) return;
   rename_keys(record, kFields);
   rename_keys_at(record, "latency", kLatencies);
@@ -70,7 +69,7 @@ void rename_old_fields(Json& record) {
   rename_value(record, "outcome", kOutcomes);
   const auto ranking = record.find("ranking");
   if (ranking == record.end() || !ranking->is_array()) return;
-  for (Json& candidate : *ranking) {
+  for (nlohmann::json& candidate : *ranking) {
     if (!candidate.is_object()) continue;
     rename_keys(candidate, kCandidate);
     rename_value(candidate, "selection", kSelections);
@@ -79,7 +78,7 @@ void rename_old_fields(Json& record) {
 
 std::string with_new_fields(std::string line) {
   if (line.find("\"act\":") == line.npos) return line;
-  Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) return line;
   rename_old_fields(record);
   return to_json_text(record);
@@ -87,28 +86,27 @@ std::string with_new_fields(std::string line) {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 template <class T>
-OrderedJson maybe(const std::optional<T>& value) {
-  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+Json maybe(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
-OrderedJson maybe(const std::optional<Bytes>& bytes) {
-  return bytes ? OrderedJson(bytes->count) : OrderedJson(nullptr);
+Json maybe(const std::optional<Bytes>& bytes) {
+  return bytes ? Json(bytes->count) : Json(nullptr);
 }
-OrderedJson ns(Instant instant) {
-  return instant == Instant{} ? OrderedJson(nullptr)
-                              : OrderedJson(instant.time_since_epoch().count());
+Json ns(Instant instant) {
+  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
 }
-OrderedJson ms(Duration duration) {
+Json ms(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
-OrderedJson ms(Instant from, Instant to) {
+Json ms(Instant from, Instant to) {
   if (from == Instant{} || to == Instant{}) return nullptr;
   return ms(to - from);
 }
 
-OrderedJson pod_json(const Pod& pod, QosOf qos_of) {
+Json pod_json(const Pod& pod, QosOf qos_of) {
   return {{"namespace", pod.pod_namespace},
           {"name", pod.name},
           {"uid", pod.uid},
@@ -116,7 +114,7 @@ OrderedJson pod_json(const Pod& pod, QosOf qos_of) {
           {"priority", pod.priority}};
 }
 
-OrderedJson reason_json(const Reason& reason) {
+Json reason_json(const Reason& reason) {
   if (reason.cause == Cause::kTaint)
     return {{"signal", cause_name(reason)}, {"taint", to_string(*reason.taint)}};
   if (reason.cause == Cause::kStuck)
@@ -129,14 +127,14 @@ OrderedJson reason_json(const Reason& reason) {
   return {{"signal", cause_name(reason)},
           {"kind", of_a_limit ? "limit" : kind_name(reason.hard)},
           {"threshold", reason.threshold},
-          {"available", of_a_limit ? OrderedJson(nullptr) : OrderedJson(reason.available)},
-          {"capacity", of_a_limit ? OrderedJson(nullptr) : OrderedJson(reason.capacity)}};
+          {"available", of_a_limit ? Json(nullptr) : Json(reason.available)},
+          {"capacity", of_a_limit ? Json(nullptr) : Json(reason.capacity)}};
 }
 
 // The part of the pod that was killed; null: the whole pod.
-OrderedJson part_json(const Part& part) {
+Json part_json(const Part& part) {
   if (part.whole()) return nullptr;
-  OrderedJson json{{"cgroup", part.cgroup.value}, {"oom_group", part.group}};
+  Json json{{"cgroup", part.cgroup.value}, {"oom_group", part.group}};
   if (part.unit == EvictionUnit::kProcess) {
     json["pid"] = part.process.pid;
     json["comm"] = part.comm.data();
@@ -145,14 +143,14 @@ OrderedJson part_json(const Part& part) {
 }
 
 // The ladder's steps in the minute before the decision; null: none.
-OrderedJson ladder_json(const LadderStepCounts& ladder) {
-  OrderedJson json = OrderedJson::object();
+Json ladder_json(const LadderStepCounts& ladder) {
+  Json json = Json::object();
   for (std::size_t i = 0; i < ladder.size(); ++i)
     if (ladder[i] > 0) json[std::string(kLadderStepNames[i])] = ladder[i];
-  return json.empty() ? OrderedJson(nullptr) : json;
+  return json.empty() ? Json(nullptr) : json;
 }
 
-OrderedJson instants_json(const Eviction& eviction) {
+Json instants_json(const Eviction& eviction) {
   const Reason& reason = eviction.decision.reason;
   return {{"last_clear", ns(reason.last_clear)},    {"first_crossed", ns(reason.first_crossed)},
           {"sampled", ns(reason.sampled_at)},       {"decided", ns(eviction.decision.decided_at)},
@@ -162,7 +160,7 @@ OrderedJson instants_json(const Eviction& eviction) {
 
 // The true crossing lies between the last good sample and the first bad one, so the latency has an
 // upper and a lower bound.
-OrderedJson latencies_json(const Eviction& eviction) {
+Json latencies_json(const Eviction& eviction) {
   const Reason& reason = eviction.decision.reason;
   const Instant decided = eviction.decision.decided_at;
   const bool gone = eviction.ending == Ending::kEvicted;
@@ -171,27 +169,26 @@ OrderedJson latencies_json(const Eviction& eviction) {
       {"first_seen_to_decision_ms", ms(reason.first_crossed, decided)},
       {"sample_to_decision_ms", ms(reason.sampled_at, decided)},
       {"decision_to_signal_ms", ms(decided, eviction.signalled_at)},
-      {"signal_to_exit_ms",
-       gone ? ms(eviction.signalled_at, eviction.ended_at) : OrderedJson(nullptr)},
-      {"kill_to_exit_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : OrderedJson(nullptr)}};
+      {"signal_to_exit_ms", gone ? ms(eviction.signalled_at, eviction.ended_at) : Json(nullptr)},
+      {"kill_to_exit_ms", gone ? ms(eviction.killed_at, eviction.ended_at) : Json(nullptr)}};
 }
 
 // The prediction at the decision; `latency` and `memory_returned` have the result.
-OrderedJson predicted_json(const Decision& decision) {
-  const OrderedJson until = ms(decision.decided_at, decision.deadline);
+Json predicted_json(const Decision& decision) {
+  const Json until = ms(decision.decided_at, decision.deadline);
   const bool kill = decision.act == Act::kKill;
   const auto& release = decision.rank_info.predicted;
   return {{"memory", maybe(decision.rank_info.working_set)},
           {"release", maybe(release)},
-          {"release_ms", release ? ms(decision.rank_info.predicted_in) : OrderedJson(nullptr)},
-          {"within_ms", kill ? until : OrderedJson(nullptr)},
-          {"grace_ms", kill ? OrderedJson(nullptr) : until}};
+          {"release_ms", release ? ms(decision.rank_info.predicted_in) : Json(nullptr)},
+          {"within_ms", kill ? until : Json(nullptr)},
+          {"grace_ms", kill ? Json(nullptr) : until}};
 }
 
 // What the kubelet would have done instead, by the model of headroom/shadow.h.
-OrderedJson kubelet_json(const std::optional<KubeletPrediction>& would) {
+Json kubelet_json(const std::optional<KubeletPrediction>& would) {
   if (!would) return nullptr;
-  OrderedJson choice = nullptr;
+  Json choice = nullptr;
   if (would->choice)
     choice = {{"namespace", would->choice->pod_namespace},
               {"name", would->choice->name},
@@ -202,28 +199,27 @@ OrderedJson kubelet_json(const std::optional<KubeletPrediction>& would) {
           {"same_choice", would->same}};
 }
 
-OrderedJson candidate_json(const Ranked& ranked) {
+Json candidate_json(const Ranked& ranked) {
   return {{"namespace", ranked.pod->pod_namespace},
           {"name", ranked.pod->name},
           {"uid", ranked.pod->uid},
           {"usage", maybe(ranked.usage)},
           {"request", ranked.request},
-          {"over_request",
-           ranked.usage ? OrderedJson(*ranked.usage - ranked.request) : OrderedJson(nullptr)},
+          {"over_request", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
-          {"age_ms", ranked.usage ? ms(ranked.age) : OrderedJson(nullptr)},
+          {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
           {"predicted", maybe(ranked.predicted)},
           {"selection", name(ranked.selection)}};
 }
 
-OrderedJson ranking_json(const std::vector<Ranked>& ranking) {
-  OrderedJson lines = OrderedJson::array();
+Json ranking_json(const std::vector<Ranked>& ranking) {
+  Json lines = Json::array();
   for (const Ranked& ranked : ranking)
     lines.push_back(candidate_json(ranked));
   return lines;
 }
 
-OrderedJson error_json(const Eviction& eviction) {
+Json error_json(const Eviction& eviction) {
   if (eviction.ending != Ending::kFailed) return nullptr;
   return std::strerror(eviction.error);
 }
@@ -238,14 +234,14 @@ WallTime wall_time_of(Instant instant) {
          std::chrono::duration_cast<WallTime::duration>(now - instant);
 }
 
-OrderedJson audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
-                       const std::string& flight_recording) {
+Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
+                const std::string& flight_recording) {
   const Decision& decision = eviction.decision;
-  OrderedJson line{{"time", rfc3339_micro(decided_at)},
-                   {"boot_ns", ns(decision.decided_at)},
-                   {"outcome", name(eviction.ending)},
-                   {"pod", pod_json(*decision.pod, qos_of)},
-                   {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
+  Json line{{"time", rfc3339_micro(decided_at)},
+            {"boot_ns", ns(decision.decided_at)},
+            {"outcome", name(eviction.ending)},
+            {"pod", pod_json(*decision.pod, qos_of)},
+            {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
   line.update(reason_json(decision.reason));
   line["action"] = name(decision.act);
   line["unit"] = name(decision.part.unit);
@@ -263,8 +259,7 @@ OrderedJson audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_
   line["latency"] = latencies_json(eviction);
   line["memory_returned"] = maybe(eviction.memory_returned);
   line["error"] = error_json(eviction);
-  line["flight_recording"] =
-      flight_recording.empty() ? OrderedJson(nullptr) : OrderedJson(flight_recording);
+  line["flight_recording"] = flight_recording.empty() ? Json(nullptr) : Json(flight_recording);
   line["allocations"] = eviction.allocations;
   line["message"] = eviction.message;
   line["ranking"] = ranking_json(eviction.ranking);

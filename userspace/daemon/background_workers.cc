@@ -43,10 +43,10 @@ bool is_due(Instant now, Instant& requested_at) {
 
 // Started if it is wanted, or if an earlier daemon left values that it restores. Once started it
 // runs until the end; not wanted, it is asked for nothing and gives back what it changed.
-template <class Worker, class... Arguments>
-void start_or_clear(std::unique_ptr<Worker>& worker, bool wanted, bool values_left,
+template <class Worker, class File, class... Arguments>
+void start_or_clear(std::unique_ptr<Worker>& worker, bool wanted, const File& left,
                     Arguments&&... arguments) {
-  if (!worker && (wanted || values_left))
+  if (!worker && (wanted || left.exists()))
     worker = std::make_unique<Worker>(std::forward<Arguments>(arguments)...);
   if (worker && !wanted) worker->request({});
 }
@@ -105,8 +105,8 @@ void BackgroundWorkers::update_oom_scores(const config::Config& config) {
     log::warning(
         "headroom.oomScoreAdj is mirror, but headroom.mode is observe: no oom_score_adj is "
         "written");
-  start_or_clear(oom_score_worker_, wanted, act::oom_score_file(config.state_dir).exists(),
-                 root_.mount, config.state_dir);
+  start_or_clear(oom_score_worker_, wanted, act::oom_score_file(config.state_dir), root_.mount,
+                 config.state_dir);
 }
 
 void BackgroundWorkers::mirror_oom_scores(const config::Config& config, const Snapshot& snapshot,
@@ -129,7 +129,7 @@ void BackgroundWorkers::update_pod_memory(const config::Config& config) {
         "headroom.podLimits or headroom.coldMemory is set, but headroom.mode is observe: nothing "
         "is "
         "reclaimed or raised");
-  start_or_clear(pod_memory_, wanted, act::memory_max_file(config.state_dir).exists(), root_.mount,
+  start_or_clear(pod_memory_, wanted, act::memory_max_file(config.state_dir), root_.mount,
                  config.state_dir);
   pod_memory_requested_at_ = {};
 }
@@ -147,8 +147,8 @@ void BackgroundWorkers::update_cpu_burst(const config::Config& config) {
   const bool wanted = grants_bursts(config);
   if (config.cpu_burst.budget && !wanted)
     log::warning("headroom.cpuBurst is set, but headroom.mode is observe: nothing is granted");
-  start_or_clear(cpu_burst_, wanted, act::cpu_burst_file(config.state_dir).exists(), root_.mount,
-                 "/proc", config.state_dir);
+  start_or_clear(cpu_burst_, wanted, act::cpu_burst_file(config.state_dir), root_.mount, "/proc",
+                 config.state_dir);
   burst_requested_at_ = {};
 }
 
@@ -163,8 +163,8 @@ void BackgroundWorkers::update_cpu_suppress(const config::Config& config) {
   const bool wanted = suppresses_pods(config);
   if (config.cpu_suppress.threshold && !wanted)
     log::warning("headroom.cpuSuppress is set, but headroom.mode is observe: no pod is suppressed");
-  start_or_clear(cpu_suppress_, wanted, act::cpu_suppress_file(config.state_dir).exists(),
-                 root_.mount, config.state_dir);
+  start_or_clear(cpu_suppress_, wanted, act::cpu_suppress_file(config.state_dir), root_.mount,
+                 config.state_dir);
   if (!wanted) suppress_requests_ = {};
   suppress_requested_at_ = {};
 }
@@ -182,7 +182,7 @@ void BackgroundWorkers::update_pod_swap(const config::Config& config) {
   const bool wanted = limits_pod_swap(config);
   if (config.pod_swap.any() && !wanted)
     log::warning("headroom.podSwap is set, but headroom.mode is observe: no pod's swap is limited");
-  start_or_clear(pod_swap_, wanted, act::pod_swap_file(config.state_dir).exists(), root_.mount,
+  start_or_clear(pod_swap_, wanted, act::pod_swap_file(config.state_dir), root_.mount,
                  config.state_dir);
   pod_swap_requests_ = {};
   pod_swap_requested_at_ = {};

@@ -11,10 +11,6 @@
 namespace headroom::kube {
 namespace {
 
-std::string text_of(const nlohmann::json& json) {
-  return to_json_text(json);
-}
-
 // The parser keeps something for each level, so it is counted before it is parsed.
 bool is_too_deep(const std::string& body) {
   std::size_t depth = 0;
@@ -116,7 +112,7 @@ std::string filter_answer(const ExtenderArgs& args, const FindSummary& find, Wal
     answer["Nodes"] = {{"metadata", nlohmann::json::object()}, {"items", std::move(kept)}};
   else
     answer["NodeNames"] = std::move(kept);
-  return text_of(answer);
+  return to_json_text(answer);
 }
 
 std::string prioritize_answer(const ExtenderArgs& args, const FindSummary& find, WallTime now) {
@@ -125,7 +121,7 @@ std::string prioritize_answer(const ExtenderArgs& args, const FindSummary& find,
     find_summary_of(args, i, find, [&](const NodeSummary* summary) {
       scores.push_back({{"Host", args.names[i]}, {"Score", score_of(summary, now)}});
     });
-  return text_of(scores);
+  return to_json_text(scores);
 }
 
 }  // namespace headroom::kube

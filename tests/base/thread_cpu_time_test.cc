@@ -2,6 +2,9 @@
 #include "base/clock.h"
 #include "base/process_stat.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -64,6 +67,34 @@ TEST(CpuTimeByThread, NoPartDecreasesWhileThreadsComeAndGo) {
     brief.join();
     ASSERT_NO_FATAL_FAILURE(read());
   }
+}
+
+// /proc/self/task can be listed, but no thread's file can be opened.
+TEST(CpuTimeByThread, AThreadThatCannotBeReadIsNotCountedTwice) {
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    set_thread_name("unread");
+    for (const auto began = observe::thread_cpu_time();
+         observe::thread_cpu_time() - began < 50ms;) {
+    }
+    while (!stop)
+      std::this_thread::sleep_for(1ms);
+  });
+  while (cost_of("unread").value_or(0ns) < 50ms)
+    std::this_thread::sleep_for(1ms);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const int lowest = ::dup(0);
+  ASSERT_GE(lowest, 0);
+  ::close(lowest);
+  const rlimit one_more{.rlim_cur = static_cast<rlim_t>(lowest) + 1, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  const auto without = cpu_time_by_thread();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(without.empty());
+  EXPECT_LT(cost_of("unread").value_or(0ns), 90ms) << "50 ms, and what it needs to sleep";
+  stop = true;
+  busy.join();
 }
 
 TEST(CpuTimeByThread, AlwaysHasTheLoopAndTheRest) {

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -122,19 +121,27 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "hr-";
 
-std::string thread_part(const fs::path& task) {
-  std::string name;
-  std::getline(std::ifstream(task / "comm"), name);
-  if (name.starts_with(kPrefix)) return name.substr(kPrefix.size());
-  return "";
+// "" for a thread without a name of ours.
+std::string part_of(std::string_view comm) {
+  if (!comm.starts_with(kPrefix)) return "";
+  comm.remove_prefix(kPrefix.size());
+  return std::string(comm.substr(0, comm.find('\n')));
 }
 
 // schedstat: "time-on-cpu time-waiting timeslices", in nanoseconds.
-std::optional<Duration> cpu_of(const fs::path& task) {
-  std::ifstream file(task / "schedstat");
+Result<ThreadCpuTime> read_thread(const fs::path& task, bool loop) {
+  const auto schedstat = read_file(AT_FDCWD, (task / "schedstat").c_str());
+  if (!schedstat) return tl::make_unexpected(schedstat.error());
   std::int64_t ns = 0;
-  if (!(file >> ns)) return std::nullopt;
-  return Duration(ns);
+  std::from_chars(schedstat->data(), schedstat->data() + schedstat->size(), ns);
+  if (loop) return ThreadCpuTime{"loop", Duration(ns)};
+  const auto comm = read_file(AT_FDCWD, (task / "comm").c_str());
+  if (!comm) return tl::make_unexpected(comm.error());
+  return ThreadCpuTime{part_of(*comm), Duration(ns)};
+}
+
+bool has_ended(const Error& error) {
+  return error.code == ENOENT || error.code == ESRCH;
 }
 
 Duration process_cpu_time() {
@@ -174,10 +181,10 @@ class ThreadCpuTotals {
     const std::string own = std::to_string(::getpid());
     for (const auto& task : fs::directory_iterator("/proc/self/task", error)) {
       const std::string thread = task.path().filename();
-      const auto cpu = cpu_of(task.path());
-      if (!cpu) continue;  // it has just ended
-      const std::string part = thread == own ? "loop" : thread_part(task.path());
-      if (!part.empty()) now[thread] = {part, *cpu};
+      const auto used = read_thread(task.path(), thread == own);
+      // One that cannot be read has not ended: its time would be counted again the next time.
+      if (!used && !has_ended(used.error())) return false;
+      if (used && !used->part.empty()) now[thread] = *used;
     }
     if (error) return false;
     for (const auto& [thread, used] : threads_) {

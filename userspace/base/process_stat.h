@@ -49,9 +49,9 @@ struct ThreadCpuTime {
 // Names the calling thread "hr-" + `part`.
 void set_thread_name(const char* part);
 
-// The CPU time so far of all threads of this process; empty if /proc cannot be read. No part's time
-// decreases from call to call, nor is it absent after a thread has ended: they are counters. What a
-// thread used between the last call and its end is in "other".
+// The CPU time so far of all threads of this process; empty if /proc cannot be read whole. No
+// part's time decreases from call to call, nor is it absent after a thread has ended: they are
+// counters. What a thread used between the last call and its end is in "other".
 std::vector<ThreadCpuTime> cpu_time_by_thread();
 
 }  // namespace headroom::report

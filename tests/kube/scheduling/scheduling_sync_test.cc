@@ -172,6 +172,19 @@ TEST_F(SchedulingSyncTest, TheAnnotationFollowsTheReadings) {
   expect_bounded();
 }
 
+TEST_F(SchedulingSyncTest, AHardThresholdIsToldBeforeContentionIsKnown) {
+  SchedulingSync sync(annotated, {});
+  run(sync, 12s, NodeSignals{.hard_threshold = "memory.available"});
+  EXPECT_EQ(summary().hard_threshold, "memory.available");
+  EXPECT_FALSE(summary().cpu_contention);
+  run(sync, 10s, std::nullopt);
+  EXPECT_EQ(summary().hard_threshold, "memory.available");
+  run(sync, 1min, 0.1);
+  EXPECT_EQ(summary().hard_threshold, "");
+  EXPECT_TRUE(summary().cpu_contention);
+  expect_bounded();
+}
+
 TEST_F(SchedulingSyncTest, ACalmNodesAnnotationIsWrittenEveryFiveMinutes) {
   SchedulingSync sync(annotated, {});
   run(sync, 1h, 0.01);

@@ -117,16 +117,17 @@ void SchedulingSync::observe(const std::optional<NodeSignals>& signals, Instant 
   if (options_.parts()[kAnnotation]) summary_.update(summary(signals, at, time), at);
 }
 
-// Absent if nothing is known. A single answer that is missing changes nothing.
+// Absent if nothing is known. A single answer that is missing changes nothing. A hard threshold is
+// known at once, contention after a while.
 std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSignals>& signals,
                                                    Instant at, WallTime time) {
-  const bool any = std::ranges::any_of(advice_.states(), &AdviceState::known);
-  if (!any) return std::nullopt;
-  if (!signals) return summary_.chosen();
-  if (signals->hard_threshold) {
+  if (signals && signals->hard_threshold) {
     hard_threshold_ = *signals->hard_threshold;
     hard_until_ = at + kHardHold;
   }
+  const bool is_hard = at < hard_until_;
+  if (!is_hard && std::ranges::none_of(advice_.states(), &AdviceState::known)) return std::nullopt;
+  if (!signals) return summary_.chosen();
   NodeSummary now{.time = std::chrono::floor<std::chrono::seconds>(time)};
   now.cpu_contention = advice_.average(Advice::kCpuContention);
   now.memory_contention = advice_.average(Advice::kMemoryContention);
@@ -139,7 +140,7 @@ std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSigna
   const AdviceState& shortage =
       advice_.states()[static_cast<std::size_t>(Advice::kShortageExpected)];
   if (shortage.known) now.shortage_expected = shortage.holds;
-  if (at < hard_until_) now.hard_threshold = hard_threshold_;
+  if (is_hard) now.hard_threshold = hard_threshold_;
   return now;
 }
 

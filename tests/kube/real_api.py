@@ -12,8 +12,6 @@ there are only the objects: what a kubelet would say of them is said by the test
 import contextlib
 import http.client
 import json
-import ssl
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,99 +19,18 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "vm"), str(HERE.parent / "vm/kubernetes")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "vm")]
 
 import client as clients  # noqa: E402
-from certificates import Certificates  # noqa: E402
+import real_scheduler  # noqa: E402
 from machine.kubectl import kubectl as new_kubectl  # noqa: E402
-from machine.kubernetes_release import Release, find, numbers  # noqa: E402
+from machine.kubernetes_release import find  # noqa: E402
+from real_cluster import RealApi, wait  # noqa: E402
 from scraper import free_port, headroomd, scrape  # noqa: E402
 
-PORT, ETCD, ETCD_PEERS = 16443, 12379, 12380
 BUILT = ("base", "overlays/enforce", "overlays/everything")
 NODE = f"/api/v1/nodes/{clients.NODE}"
 SHOP = "/api/v1/namespaces/shop"
-CONTROLLERS = "deployment,replicaset,serviceaccount,serviceaccount-token,root-ca-cert-publisher,namespace,disruption"
-
-
-class RealApi:
-    """etcd, kube-apiserver and kube-controller-manager in a folder; url, ca and token_file are what a Client wants."""
-
-    def __init__(self, folder: Path, release: Release):
-        self.folder, self.children = folder, []
-        self.programs = {program.name: program for program in release.programs}
-        self.release = numbers(release.version)
-        self.url, self.ca, self.token_file = f"https://127.0.0.1:{PORT}", folder / "ca.crt", folder / "token"
-        made = Certificates()
-        made.issue("apiserver", "/CN=kube-apiserver", "IP:127.0.0.1")
-        made.issue("admin", "/O=system:masters/CN=admin")
-        made.key_pair("serviceaccounts")
-        for name, data in made.files().items():
-            (folder / name).write_bytes(data)
-        cluster = {"server": self.url, "certificate-authority": str(self.ca)}
-        user = {"client-certificate": str(folder / "admin.crt"), "client-key": str(folder / "admin.key")}
-        (folder / "admin.conf").write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "it", "clusters": [{"name": "it", "cluster": cluster}],
-            "users": [{"name": "admin", "user": user}], "contexts": [{"name": "it", "context": {"cluster": "it", "user": "admin"}}]}))
-
-    def __enter__(self):
-        try:
-            self._start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def _start(self) -> None:
-        self._run("etcd", "--data-dir=etcd", f"--listen-client-urls=http://127.0.0.1:{ETCD}",
-                  f"--advertise-client-urls=http://127.0.0.1:{ETCD}", f"--listen-peer-urls=http://127.0.0.1:{ETCD_PEERS}")
-        self._run("kube-apiserver", f"--etcd-servers=http://127.0.0.1:{ETCD}", "--bind-address=127.0.0.1",
-                  "--advertise-address=10.0.0.2", f"--secure-port={PORT}", "--client-ca-file=ca.crt", "--tls-cert-file=apiserver.crt",
-                  "--tls-private-key-file=apiserver.key", "--authorization-mode=Node,RBAC",
-                  "--service-cluster-ip-range=10.96.0.0/16", "--service-account-issuer=https://kubernetes.default.svc",
-                  "--service-account-key-file=serviceaccounts.pub", "--service-account-signing-key-file=serviceaccounts.key")
-        wait(lambda: self.ask("GET", "/readyz")[0] == 200, 180, "the API server is not ready")
-        self._run("kube-controller-manager", "--kubeconfig=admin.conf", "--service-account-private-key-file=serviceaccounts.key",
-                  "--root-ca-file=ca.crt", "--leader-elect=false", "--secure-port=0", f"--controllers={CONTROLLERS}",
-                  *(["--port=0"] if self.release < (1, 24) else []))
-
-    def __exit__(self, *_):
-        for child in reversed(self.children):
-            child.kill()  # its data dies with it
-            child.wait(30)
-
-    def _run(self, name: str, *words: str) -> None:
-        with open(self.folder / f"{name}.log", "wb") as log:
-            self.children.append(subprocess.Popen([self.programs[name], *words], cwd=self.folder, stdout=log, stderr=log,
-                                                  stdin=subprocess.DEVNULL))
-
-    def link(self) -> http.client.HTTPSConnection:
-        context = ssl.create_default_context(cafile=self.ca)
-        context.load_cert_chain(self.folder / "admin.pem")
-        return http.client.HTTPSConnection("127.0.0.1", PORT, context=context, timeout=60)
-
-    def ask(self, verb: str, path: str, body=None, kind="application/json") -> tuple[int, dict]:
-        """As the cluster's administrator."""
-        try:
-            link = self.link()
-            link.request(verb, path, json.dumps(body) if body is not None else None, {"Content-Type": kind})
-            answer = link.getresponse()
-            text = answer.read()
-        except OSError:
-            return 0, {}
-        return answer.status, json.loads(text) if text.startswith(b"{") else {}
-
-    def make(self, path: str, body: dict) -> dict:
-        code, made = self.ask("POST", path, body)
-        assert code == 201, (path, code, made)
-        return made
-
-    def kubectl(self, *words: str, data: str) -> str:
-        """The cluster's own, as old as it is."""
-        done = subprocess.run([self.programs["kubectl"], "--kubeconfig=admin.conf", "--cache-dir=cache", *words, "-f", "-"], text=True,
-                              cwd=self.folder, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        assert done.returncode == 0, done.stdout
-        return done.stdout
 
 
 class Watch:
@@ -136,14 +53,6 @@ class Watch:
         return next((at for at, what, pod in self.seen if holds(what, pod)), None)
 
 
-def wait(holds, seconds: float, what: str):
-    end = time.monotonic() + seconds
-    while not (seen := holds()):
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-    return seen
-
-
 def objects(text: str, *, daemon_sets: bool = True) -> list[str]:
     return [each for each in text.split("\n---\n") if each.strip() and (daemon_sets or "kind: DaemonSet\n" not in each)]
 
@@ -160,16 +69,13 @@ def take_the_manifests(api: RealApi) -> None:
 
 
 def give_token(api: RealApi) -> None:
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    made = api.make("/api/v1/namespaces/headroom-system/serviceaccounts/headroom/token", request)
-    api.token_file.write_text(made["status"]["token"])
+    api.token_file.write_text(api.token("headroom", "headroom-system"))
 
 
 def furnish(api: RealApi) -> None:
     """A node, and a Deployment with a budget that lets none of its pods go."""
     api.make("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": clients.NODE}})
-    api.make("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
-    wait(lambda: api.ask("GET", f"{SHOP}/serviceaccounts/default")[0] == 200, 60, "no service account")
+    api.make_namespace("shop")
     labels = {"app": "web"}
     spec = {"nodeName": clients.NODE, "automountServiceAccountToken": False, "containers": [{"name": "main", "image": "web"}]}
     policy = "policy/v1" if api.release >= (1, 21) else "policy/v1beta1"
@@ -256,8 +162,7 @@ def let_scrapers_in(api: RealApi) -> None:
     tokens = {}
     for name in ("prometheus", "other"):
         api.make(f"{SHOP}/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}})
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        tokens[name] = api.make(f"{SHOP}/serviceaccounts/{name}/token", request)["status"]["token"]
+        tokens[name] = api.token(name, "shop")
     api.make("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "prometheus"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "headroom-metrics-reader"},
@@ -275,7 +180,7 @@ def main() -> int:
     clients.PROGRAM = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="headroom-api-") as folder, RealApi(Path(folder), find()) as api:
         print(f"ok   API server {api.ask('GET', '/version')[1]['gitVersion']}", flush=True)
-        for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node, let_scrapers_in):
+        for step in (take_the_manifests, give_token, furnish, follow_evictions, tell_of_the_node, let_scrapers_in, *real_scheduler.STEPS):
             step(api)
             print(f"ok   {step.__name__}", flush=True)
     return 0

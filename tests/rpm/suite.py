@@ -73,6 +73,19 @@ def test_scripts_enable_restart_and_stop(folder: Path) -> None:
             assert done.returncode == 0 and calls.read_text() == expected, (package, script, argument, calls.read_text())
 
 
+def test_the_empty_slice_is_stopped_when_the_package_is_gone(folder: Path) -> None:
+    calls, events = folder / "calls", folder / "cgroup.events"
+    (folder / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (folder / "systemctl").chmod(0o755)
+    text = scripts("headroom")["postun"].replace("/sys/fs/cgroup/headroom.slice/cgroup.events", str(events))
+    for populated, argument, expected in ((0, 0, "stop headroom.slice\n"), (1, 0, ""), (0, 1, "")):
+        events.write_text(f"populated {populated}\nfrozen 0\n")
+        calls.write_text("")
+        text_of_removal = text.replace("/usr/bin/systemctl", "/nowhere/systemctl")  # try-restart is another test's
+        done = subprocess.run(["/bin/sh", "-e", "-c", text_of_removal, "postun", str(argument)], env={"PATH": f"{folder}:/usr/bin:/bin"})
+        assert done.returncode == 0 and calls.read_text() == expected, (populated, argument, calls.read_text())
+
+
 def test_removing_leaves_what_was_there(folder: Path) -> None:
     root = folder / "root"
     (root / "etc").mkdir(parents=True)

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -114,6 +115,27 @@ TEST(Reporter, AnEvictionIsCountedReportedAndAuditedOnce) {
   EXPECT_EQ(records[0]["ranking"].size(), 2u);
   EXPECT_EQ(records[0]["latency"]["crossing_to_decision_ms"], 10.0);
   EXPECT_EQ(records[0]["latency"]["signal_to_exit_ms"], 85.0);
+}
+
+// The audit log takes the record.
+TEST(Reporter, TheEventOfAnEvictionsEndHasItsRecord) {
+  ReporterFixture fixture;
+  fixture.story.pod("hog", 1_GiB);
+  fixture.turn(5, 500_MiB);
+  fixture.turn(15, 50_MiB);
+  fixture.story.record(0).populated = 0;
+  fixture.story.record(0).memory_usage = 0;
+  fixture.turn(100, 1_GiB);
+  fixture.views->events.flush();
+  const Json events = Json::parse(fixture.views->events.json(0)).at("events");
+  const auto ended = std::find_if(events.begin(), events.end(), [](const Json& event) {
+    return event.value("phase", "") == "ended";
+  });
+  ASSERT_NE(ended, events.end());
+  EXPECT_EQ(ended->at("pod").at("name"), "hog");
+  EXPECT_EQ(ended->at("outcome"), "evicted");
+  EXPECT_EQ(ended->at("memory_returned"), (1_GiB).count);
+  EXPECT_EQ(fixture.audited().size(), 1u);
 }
 
 TEST(Reporter, APodThatLosesAPartIsNotEvicted) {

@@ -326,10 +326,11 @@ void EvictionTracker::submit_record(TrackedEviction& tracked, Ending ending, Ins
   tracked.eviction.ending = ending;
   tracked.reported = ending;
   tracked.last_seen = at;
+  if (setup_.on_ended) setup_.on_ended(tracked.eviction);
+  // Last: it takes the record.
   if (setup_.audit && !setup_.audit->submit(tracked.eviction))
     log::error("an eviction's audit record is lost: {} others wait for the disk",
                AuditLog::kQueueSize);
-  if (setup_.on_ended) setup_.on_ended(tracked.eviction);
   reset(tracked.eviction);
 }
 

@@ -383,7 +383,7 @@ test-vm: $(B)/payload/.made $(B)/test/payload/.made $(B)/tsan/payload/.made $(B)
 # from Debian's source first, once, for ten minutes.
 export KUBERNETES_BIN ETCD_BIN CONTAINERD_BIN RUNC_BIN
 .PHONY: test-kubernetes test-kubernetes-api
-test-kubernetes-api: $(B)/headroom-kube ## headroom-kube against a real API server, here and without a node, in half a minute
+test-kubernetes-api: $(B)/headroom-kube ## headroom-kube against a real API server and scheduler, here and without a kubelet, in minutes
 	$(Q)python3 -B tests/kube/real_api.py $<
 test-kubernetes: deps ## a cluster in a VM: a real kubelet and API server; KUBERNETES_BIN=DIR for another release than 1.20
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(PROGRAMS) $(IMAGE) $(B)/lab/workload

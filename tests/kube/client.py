@@ -15,6 +15,11 @@ PROGRAM = ROOT / "build/headroom-kube"
 NODE = "n1"
 
 
+def node_summary(**values) -> str:
+    """What headroom-kube writes in the annotation headroom.io/status, as of now."""
+    return json.dumps({"time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")} | values)
+
+
 class Client:
     """One node's: `evict()` is a line of the audit log, `start()` and `kill()` lives of the program."""
 

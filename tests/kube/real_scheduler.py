@@ -9,7 +9,6 @@ import statistics
 import tempfile
 import time
 import types
-from datetime import datetime, timezone
 from pathlib import Path
 
 import client as clients
@@ -46,8 +45,7 @@ def change(api: RealApi, node: str, patch: dict, part: str = "") -> None:
 
 
 def annotate(api: RealApi, node: str, **values) -> None:
-    summary = {"time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")} | values
-    change(api, node, {"metadata": {"annotations": {"headroom.io/status": json.dumps(summary)}}})
+    change(api, node, {"metadata": {"annotations": {"headroom.io/status": clients.node_summary(**values)}}})
 
 
 def scheduler_configuration(api: RealApi, ports: list[int]) -> str:

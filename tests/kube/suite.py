@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 import urllib.request
-from datetime import datetime, timezone
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -21,7 +20,7 @@ import chart  # noqa: E402
 import manifests  # noqa: E402
 import named_tests  # noqa: E402
 from apiserver_double import FAULTS, ApiServer, make_certificate  # noqa: E402
-from client import NODE, PROGRAM, Client  # noqa: E402
+from client import NODE, PROGRAM, Client, node_summary  # noqa: E402
 from machine import kubernetes_release  # noqa: E402
 from machine.debian import BuildError  # noqa: E402
 from scraper import free_port, headroomd, scrape  # noqa: E402
@@ -365,10 +364,6 @@ def test_batch_resources_are_taken_back_within_a_second():
         print(f"    taken back {took * 1000:.0f} ms after the contention")
 
 
-def summary(**values):
-    return json.dumps({"time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")} | values)
-
-
 def ask_extender(port, verb, body):
     """(the answer, milliseconds)"""
     began = time.monotonic()
@@ -382,7 +377,7 @@ def test_the_extender_scores_the_nodes_that_the_api_server_has():
     with cluster(after="none", extender={"listen": f"127.0.0.1:{port}"}) as (api, client):
         def annotate(name, **values):
             with api.cluster.lock:
-                api.cluster.annotate_node((name,), {"metadata": {"annotations": {"headroom.io/status": summary(**values)}}})
+                api.cluster.annotate_node((name,), {"metadata": {"annotations": {"headroom.io/status": node_summary(**values)}}})
         for name in ("idle", "busy", "short", "silent"):
             api.cluster.add_node(name)
         annotate("idle", cpuContention=0, memoryContention=0, memoryLeft=0.8)

@@ -133,7 +133,9 @@ Result<ThreadCpuTime> read_thread(const fs::path& task, bool loop) {
   const auto schedstat = read_file(AT_FDCWD, (task / "schedstat").c_str());
   if (!schedstat) return tl::make_unexpected(schedstat.error());
   std::int64_t ns = 0;
-  std::from_chars(schedstat->data(), schedstat->data() + schedstat->size(), ns);
+  const char* const end = schedstat->data() + schedstat->size();
+  if (std::from_chars(schedstat->data(), end, ns).ec != std::errc())
+    return failure("read schedstat: no number");
   if (loop) return ThreadCpuTime{"loop", Duration(ns)};
   const auto comm = read_file(AT_FDCWD, (task / "comm").c_str());
   if (!comm) return tl::make_unexpected(comm.error());

@@ -58,11 +58,17 @@ def scripts(package: str) -> dict[str, str]:
             for name, tag in (("post", "POSTIN"), ("preun", "PREUN"), ("postun", "POSTUN"))}
 
 
-def test_scripts_enable_restart_and_stop(folder: Path) -> None:
-    """By the argument that rpm gives: the number of versions that are installed afterwards."""
+def recording_systemctl(folder: Path) -> Path:
+    """The file that has what it was called with."""
     calls = folder / "calls"
     (folder / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
     (folder / "systemctl").chmod(0o755)
+    return calls
+
+
+def test_scripts_enable_restart_and_stop(folder: Path) -> None:
+    """By the argument that rpm gives: the number of versions that are installed afterwards."""
+    calls = recording_systemctl(folder)
     for package, unit in (("headroom", "headroomd.service"), ("headroom-kube", "headroom-kube.service")):
         for script, argument, expected in (("post", 1, f"--no-reload preset {unit}\n"), ("post", 2, ""),
                                            ("preun", 0, f"--no-reload disable --now {unit}\n"), ("preun", 1, ""),
@@ -74,15 +80,13 @@ def test_scripts_enable_restart_and_stop(folder: Path) -> None:
 
 
 def test_the_empty_slice_is_stopped_when_the_package_is_gone(folder: Path) -> None:
-    calls, events = folder / "calls", folder / "cgroup.events"
-    (folder / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
-    (folder / "systemctl").chmod(0o755)
+    calls, events = recording_systemctl(folder), folder / "cgroup.events"
     text = scripts("headroom")["postun"].replace("/sys/fs/cgroup/headroom.slice/cgroup.events", str(events))
+    text = text.replace("/usr/bin/systemctl", "/nowhere/systemctl")  # try-restart is another test's
     for populated, argument, expected in ((0, 0, "stop headroom.slice\n"), (1, 0, ""), (0, 1, "")):
         events.write_text(f"populated {populated}\nfrozen 0\n")
         calls.write_text("")
-        text_of_removal = text.replace("/usr/bin/systemctl", "/nowhere/systemctl")  # try-restart is another test's
-        done = subprocess.run(["/bin/sh", "-e", "-c", text_of_removal, "postun", str(argument)], env={"PATH": f"{folder}:/usr/bin:/bin"})
+        done = subprocess.run(["/bin/sh", "-e", "-c", text, "postun", str(argument)], env={"PATH": f"{folder}:/usr/bin:/bin"})
         assert done.returncode == 0 and calls.read_text() == expected, (populated, argument, calls.read_text())
 
 

@@ -127,8 +127,9 @@ void PodSwapWorker::override_new(const PodSwapRequest& request, Instant at) {
 void PodSwapWorker::note_result(const PodSwapRequest::Cgroup& cgroup, int error, Instant at) {
   if (error == 0) {
     ++totals_.set;
-    if (cgroup.file == OverriddenFile::kSwapHigh)
-      throttles_[cgroup.id] = swap_throttles(root_ + cgroup.path).value_or(0);
+    if (cgroup.file != OverriddenFile::kSwapHigh) return;
+    // Unknown is not none: what came before the limit would be counted.
+    if (const auto now = swap_throttles(root_ + cgroup.path)) throttles_[cgroup.id] = *now;
     return;
   }
   const char* const file = act::file_of(cgroup.file);

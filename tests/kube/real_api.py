@@ -106,7 +106,7 @@ def evict_and_follow(api: RealApi, watch: Watch, client, after: str) -> dict:
     began = time.time()
     client.evict("shop", name, uid)
     events = f"{SHOP}/events?fieldSelector=involvedObject.uid%3D{uid},reason%3DEvicted"
-    event, = wait(lambda: api.ask("GET", events)[1]["items"], 30, f"no Event; {client.state()}")
+    event, = wait(lambda: api.ask("GET", events)[1]["items"], 30, lambda: f"no Event; {client.state()}")
     assert event["source"] == {"component": "headroom", "host": clients.NODE}, event
     times = {"status": watch.first(lambda what, seen: seen["metadata"]["uid"] == uid and seen["status"].get("reason") == "Evicted"),
              "replaced": wait(lambda: watch.first(lambda what, seen: what == "ADDED" and seen["metadata"]["uid"] != uid and
@@ -115,7 +115,7 @@ def evict_and_follow(api: RealApi, watch: Watch, client, after: str) -> dict:
     if after != "status":
         times["gone"] = wait(lambda: watch.first(lambda what, seen: what == "DELETED" and seen["metadata"]["uid"] == uid), 30,
                              f"it is not gone; {client.state()}")
-    wait(lambda: client.waiting() == 0, 30, f"something is left to tell; {client.state()}")
+    wait(lambda: client.waiting() == 0, 30, lambda: f"something is left to tell; {client.state()}")
     assert times["status"], "its status was not reported"
     return {what: round(at - began, 3) for what, at in times.items()}
 
@@ -148,9 +148,9 @@ def tell_of_the_node(api: RealApi) -> None:
     with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder:
         with clients.Client(Path(folder), api, timeout="10s", conditions=True, taints=True) as client:
             client.write_node(MemoryPressure=True)
-            wait(lambda: condition() == "True" and tainted(), 40, f"the node does not say so: {client.state()}")
+            wait(lambda: condition() == "True" and tainted(), 40, lambda: f"the node does not say so: {client.state()}")
             client.write_node()
-            wait(lambda: condition() == "False" and not tainted(), 40, f"the node still says so: {client.state()}")
+            wait(lambda: condition() == "False" and not tainted(), 40, lambda: f"the node still says so: {client.state()}")
         with clients.Client(Path(folder), api, timeout="10s"):
             wait(lambda: condition() is None, 40, "the conditions stayed")
 
@@ -170,7 +170,7 @@ def let_scrapers_in(api: RealApi) -> None:
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="headroom-kube-") as folder, headroomd() as page:
         with clients.Client(Path(folder), api, timeout="10s", listen=page, metrics={"listen": f"127.0.0.1:{port}"}) as client:
-            wait(lambda: client.state("metrics"), 30, f"no metrics are served: {client.state()}")
+            wait(lambda: client.state("metrics"), 30, lambda: f"no metrics are served: {client.state()}")
             for path in ("/metrics", "/metrics/cadvisor", "/metrics/resource"):
                 answers = [scrape(port, path, token) for token in (tokens["prometheus"], tokens["other"], "unknown")]
                 assert answers[0] == (200, f"of {path}\n") and [code for code, _ in answers[1:]] == [403, 401], (path, answers)

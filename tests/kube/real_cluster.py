@@ -110,9 +110,10 @@ class RealApi:
         return done.stdout
 
 
-def wait(holds, seconds: float, what: str):
+def wait(holds, seconds: float, what):
+    """Until holds() is true; what it was then. `what` is the error, or a function that asks for it."""
     end = time.monotonic() + seconds
     while not (seen := holds()):
-        assert time.monotonic() < end, what
+        assert time.monotonic() < end, what() if callable(what) else what
         time.sleep(0.05)
     return seen

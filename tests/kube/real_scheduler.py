@@ -19,7 +19,7 @@ from scraper import free_port, headroomd
 CONFIGURATION = Path(__file__).resolve().parents[2] / "kubernetes/scheduler-extender.yaml"
 QUEUE = "/api/v1/namespaces/queue"
 HERE, OTHER = clients.NODE, "n2"  # headroom-kube reports on HERE
-ROUNDS, REPORTS = 30, 3
+ROUNDS, REPORTS, CONTENTIONS = 30, 3, 4
 CALM = {"cpuContention": 0, "memoryContention": 0, "memoryLeft": 0.8}
 BUSY = {"cpuContention": 0.3, "memoryContention": 0, "memoryLeft": 0.2}
 HALF = {"cpuContention": 0.1, "memoryContention": 0, "memoryLeft": 0.5}
@@ -157,10 +157,35 @@ def the_scheduler_follows_the_extenders_scores(api: RealApi) -> None:
           f"(median), {max(took):.2f} s (longest)")
 
 
+def calm_readings() -> dict:
+    return {"contention": {"cpu": 0, "memory": 0}, "hard_threshold": None, "shortage_seconds": None,
+            "memory": {"capacity": 8 << 30, "left": 6 << 30, "growth": 0}}
+
+
+def contention_sends_pods_elsewhere(api: RealApi) -> None:
+    """From headroomd's answer through the node's annotation to the scheduler, at moments that nothing is aligned to."""
+    readings = calm_readings()
+    left, returned = [], []
+    annotate(api, HERE, **BUSY)  # until headroom-kube knows better
+    with extender(api) as (port, _), scheduler(api, port), headroomd(readings) as page, reporter(api, page, statusAnnotation=True):
+        for i in range(CONTENTIONS):
+            annotate(api, OTHER, **HALF)
+            seconds_to_follow(api, HERE, 60)
+            # A number that changes is written too, at some time before.
+            readings["memory"]["left"] = (6 - i % 2) << 30
+            time.sleep(i * 1.3)
+            readings["contention"] = {"cpu": 0.4, "memory": 0}
+            left.append(seconds_to_follow(api, OTHER, 30))
+            readings["contention"] = {"cpu": 0, "memory": 0}
+            returned.append(seconds_to_follow(api, HERE, 120))
+    assert max(left) < 2, left
+    print(f"    the last pod on the node came {', '.join(f'{each:.2f}' for each in left)} s after headroomd's word of contention; pods "
+          f"returned {', '.join(f'{each:.0f}' for each in returned)} s after its end")
+
+
 def a_hard_threshold_closes_the_node(api: RealApi) -> None:
-    """From headroomd's answer through the node's annotation to the scheduler; with only that node left, a pod waits for it."""
-    readings = {"contention": {"cpu": 0, "memory": 0}, "hard_threshold": None, "shortage_seconds": None,
-                "memory": {"capacity": 8 << 30, "left": 6 << 30, "growth": 0}}
+    """The same for a hard threshold; with only that node left, a pod waits for it."""
+    readings = calm_readings()
     closed, opened = [], []
     annotate(api, OTHER, **HALF)
     with extender(api) as (port, _), scheduler(api, port), headroomd(readings) as page, reporter(api, page, statusAnnotation=True):
@@ -172,7 +197,7 @@ def a_hard_threshold_closes_the_node(api: RealApi) -> None:
             if len(closed) == 1:
                 change(api, OTHER, {"spec": {"unschedulable": True}})
                 name = add_pod(api, {"cpu": "100m"})
-                wait(lambda: "memory.available" in why_not(api, name), 30, f"the scheduler does not say why: {why_not(api, name)}")
+                wait(lambda: "memory.available" in why_not(api, name), 30, lambda: f"the scheduler does not say why: {why_not(api, name)}")
                 print(f"    the pod says: {why_not(api, name)}")
                 forget(api, name)
                 change(api, OTHER, {"spec": {"unschedulable": None}})
@@ -211,7 +236,7 @@ def batch_memory_is_placed_and_taken_back(api: RealApi) -> None:
         name = add_pod(api, wanted)
         wait(lambda: "batch-memory" in why_not(api, name), 30, "it is placed without an offer")
         with reporter(api, page, batchResources=True):
-            wait(lambda: pod(api, name)["spec"].get("nodeName") == HERE, 60, f"it is not placed: {why_not(api, name)}")
+            wait(lambda: pod(api, name)["spec"].get("nodeName") == HERE, 60, lambda: f"it is not placed: {why_not(api, name)}")
             assert place(api, **wanted) == HERE
             began = time.monotonic()
             readings["contention"] = {"cpu": 0, "memory": 0.5}
@@ -227,5 +252,5 @@ def batch_memory_is_placed_and_taken_back(api: RealApi) -> None:
     print(f"    taken back {took:.2f} s after the contention; the next pod: {said}")
 
 
-STEPS = (offer_nodes, the_scheduler_follows_the_extenders_scores, a_hard_threshold_closes_the_node, an_extender_that_hangs_holds_nothing_up,
-         batch_memory_is_placed_and_taken_back)
+STEPS = (offer_nodes, the_scheduler_follows_the_extenders_scores, contention_sends_pods_elsewhere, a_hard_threshold_closes_the_node,
+         an_extender_that_hangs_holds_nothing_up, batch_memory_is_placed_and_taken_back)

@@ -65,9 +65,23 @@ TEST(NodeSummary, SmallChangesAreNone) {
   other = summary();
   other.hard_threshold.clear();
   EXPECT_EQ(change_of(summary(), other), SummaryChange::kFacts);
-  other = summary();
+}
+
+TEST(NodeSummary, WhatSpeaksAgainstTheNodeIsWorse) {
+  NodeSummary other = summary();
   other.shortage_expected = true;
-  EXPECT_EQ(change_of(summary(), other), SummaryChange::kFacts);
+  EXPECT_EQ(change_of(summary(), other), SummaryChange::kWorse);
+  EXPECT_EQ(change_of(other, summary()), SummaryChange::kFacts);
+  other = summary();
+  other.hard_threshold = "pid.available";
+  EXPECT_EQ(change_of(summary(), other), SummaryChange::kWorse);
+  other = summary();
+  other.cpu_contention = *other.cpu_contention + 0.1;
+  EXPECT_EQ(change_of(summary(), other), SummaryChange::kWorse);
+  EXPECT_EQ(change_of(other, summary()), SummaryChange::kNumbers);
+  other = summary();
+  other.memory_left = *other.memory_left - 0.2;
+  EXPECT_EQ(change_of(summary(), other), SummaryChange::kNumbers);
 }
 
 }  // namespace

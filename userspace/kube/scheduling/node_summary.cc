@@ -30,9 +30,24 @@ std::optional<double> share_at(const nlohmann::json& json, const char* key) {
   return rounded(found->get<double>());
 }
 
+// In hundredths, as the text has them: 0.15 - 0.10 is less than 0.05. 0: one of them is unknown.
+double difference(std::optional<double> from, std::optional<double> to) {
+  return from && to ? std::round((*to - *from) * 100) : 0;
+}
+
 bool is_step(std::optional<double> from, std::optional<double> to) {
-  // A rounded difference: 0.15 - 0.10 is less than 0.05.
-  return from && to && std::round(std::abs(*to - *from) * 100) >= kSummaryStep * 100;
+  return std::abs(difference(from, to)) >= kSummaryStep * 100;
+}
+
+bool is_rise(std::optional<double> from, std::optional<double> to) {
+  return difference(from, to) >= kSummaryRise * 100;
+}
+
+bool is_worse(const NodeSummary& from, const NodeSummary& to) {
+  return (from.hard_threshold != to.hard_threshold && !to.hard_threshold.empty()) ||
+         (!from.shortage_expected.value_or(false) && to.shortage_expected.value_or(false)) ||
+         is_rise(from.cpu_contention, to.cpu_contention) ||
+         is_rise(from.memory_contention, to.memory_contention);
 }
 
 }  // namespace
@@ -64,6 +79,7 @@ Result<NodeSummary> node_summary_of(const std::string& text) {
 }
 
 SummaryChange change_of(const NodeSummary& from, const NodeSummary& to) {
+  if (is_worse(from, to)) return SummaryChange::kWorse;
   const auto known = [](const NodeSummary& each) {
     return std::array{each.cpu_contention.has_value(), each.memory_contention.has_value(),
                       each.memory_left.has_value()};

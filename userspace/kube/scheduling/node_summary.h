@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxSummaryBytes = 256;
 
 struct NodeSummary {
   WallTime time{};  // whole seconds, by the node's clock
-  // Averages of a minute, 0 to 1; see SchedulingAdvice.
+  // 0 to 1: the higher of the latest reading and the average of a minute; see SchedulingAdvice.
   std::optional<double> cpu_contention{}, memory_contention{};
   // The share of the memory that is left until a hard threshold when the pods have grown as
   // forecast, 0 to 1.
@@ -40,10 +40,11 @@ std::string as_text(const NodeSummary& summary);
 Result<NodeSummary> node_summary_of(const std::string& text);
 
 // How two summaries differ, apart from their times.
-enum class SummaryChange { kNone, kNumbers, kFacts };
+enum class SummaryChange { kNone, kNumbers, kFacts, kWorse };
 // kNumbers: a number by at least kSummaryStep. kFacts: the hard threshold, the expected shortage,
-// or whether a number is known.
-inline constexpr double kSummaryStep = 0.05;
+// or whether a number is known. kWorse: such a fact that speaks against the node, or contention
+// that is higher by at least kSummaryRise.
+inline constexpr double kSummaryStep = 0.05, kSummaryRise = 0.1;
 SummaryChange change_of(const NodeSummary& from, const NodeSummary& to);
 
 }  // namespace headroom::kube

@@ -35,6 +35,7 @@ void AverageShare::add(std::optional<double> sample, Instant at) {
     const double all = weight_of(at - since_);
     if (all > 0) *value_ += (*sample - *value_) * weight_of(at - last_) / all;
   }
+  latest_ = *sample;
   last_ = at;
 }
 

@@ -11,6 +11,7 @@
 
 #include <headroom/units.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -38,7 +39,10 @@ class AverageShare {
   static constexpr Duration kForgetAfter = std::chrono::minutes(1);
 
   void add(std::optional<double> sample, Instant at);
-  std::optional<double> value() const { return value_; }
+  // The higher of the average and the latest sample: it rises at once, and falls with the average.
+  std::optional<double> highest() const {
+    return value_ ? std::optional(std::max(*value_, latest_)) : std::nullopt;
+  }
   // Absent: unknown, or known for less than kSettleTime.
   std::optional<double> settled() const;
   // There was no known sample for kForgetAfter.
@@ -46,6 +50,7 @@ class AverageShare {
 
  private:
   std::optional<double> value_;
+  double latest_ = 0;         // known sample; good with value_
   Instant since_{}, last_{};  // of known samples; last_ is that of the first sample until then
 };
 
@@ -79,9 +84,9 @@ class SchedulingAdvice {
   void update(const std::optional<NodeSignals>& signals, Instant at, const std::string& time);
 
   const AdviceStates& states() const { return states_; }
-  // The average; absent: unknown.
-  std::optional<double> average(Advice advice) const {
-    return averages_[static_cast<std::size_t>(advice)].value();
+  // The higher of the average and the latest reading; absent: unknown.
+  std::optional<double> highest(Advice advice) const {
+    return averages_[static_cast<std::size_t>(advice)].highest();
   }
 
  private:

@@ -69,10 +69,10 @@ Result<SchedulingState> scheduling_state_of(const std::string& text) {
   }
 }
 
-bool SummaryChoice::is_to_be_replaced(const NodeSummary& current, Instant at) const {
-  if (!chosen_) return true;
-  const Duration age = at - chosen_at_;
-  switch (change_of(*chosen_, current)) {
+bool SummaryChoice::is_to_be_replaced(SummaryChange change, Duration age,
+                                      const NodeSummary& current) const {
+  switch (change) {
+    case SummaryChange::kWorse:
     case SummaryChange::kFacts:
       return true;
     case SummaryChange::kNumbers:
@@ -84,7 +84,11 @@ bool SummaryChoice::is_to_be_replaced(const NodeSummary& current, Instant at) co
 }
 
 void SummaryChoice::update(const std::optional<NodeSummary>& current, Instant at) {
-  if (current && !is_to_be_replaced(*current, at)) return;
+  if (chosen_ && current) {
+    const SummaryChange change = change_of(*chosen_, *current);
+    if (!is_to_be_replaced(change, at - chosen_at_, *current)) return;
+    urgent_ |= change == SummaryChange::kWorse;
+  }
   chosen_ = current;
   chosen_at_ = at;
 }
@@ -129,8 +133,8 @@ std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSigna
   if (!is_hard && std::ranges::none_of(advice_.states(), &AdviceState::known)) return std::nullopt;
   if (!signals) return summary_.chosen();
   NodeSummary now{.time = std::chrono::floor<std::chrono::seconds>(time)};
-  now.cpu_contention = advice_.average(Advice::kCpuContention);
-  now.memory_contention = advice_.average(Advice::kMemoryContention);
+  now.cpu_contention = advice_.highest(Advice::kCpuContention);
+  now.memory_contention = advice_.highest(Advice::kMemoryContention);
   if (signals->memory_left && signals->memory_capacity && signals->memory_capacity->count > 0) {
     const Bytes left = *signals->memory_left - signals->memory_growth.value_or(Bytes{});
     now.memory_left = std::clamp(
@@ -170,7 +174,9 @@ bool SchedulingSync::is_due(std::size_t index, Instant now) const {
   if (!(options_.parts()[index] ? is_known(index) : state_.left[index])) return false;
   const bool news = part.failures == 0 && (!part.settled || part.sent != desired(index));
   if (!news && now < part.next) return false;
-  return now >= next_write_ || (index == kStatus && retracts());
+  if (index == kStatus && retracts()) return true;
+  const bool is_urgent = index == kAnnotation && summary_.is_urgent();
+  return now >= next_write_ - (is_urgent ? kWritePeriod : Duration{});
 }
 
 bool SchedulingSync::retracts() const {
@@ -219,7 +225,8 @@ NodeSyncResult SchedulingSync::send_status(Instant now, WallTime time, const Exc
 
 NodeSyncResult SchedulingSync::write(SchedulingPart part, const HttpRequest& request, Instant now,
                                      const Exchange& exchange) {
-  next_write_ = now + kWritePeriod;
+  // Later after a write that was early; failing retractions do not add up.
+  next_write_ = std::clamp(next_write_, now, now + kWritePeriod) + kWritePeriod;
   ++parts_[static_cast<std::size_t>(part)].writes;
   return classify_node_response(exchange(request));
 }
@@ -261,6 +268,7 @@ void SchedulingSync::record(std::size_t index, const NodeSyncResult& result, Ins
     part.sent = desired(index);
     part.settled = true;
     part.failures = 0;
+    if (index == kAnnotation) summary_.set_written();
     const bool is_read = index == kTaints || (index == kStatus && options_.batch);
     part.next = now + (is_read ? kRecheckPeriod : kHeartbeat);
     // The annotation's heartbeat is a new summary.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SchedulingSync: keeps what the API server knows of the node for its scheduler (soft taints, an
-// annotation, conditions and batch resources) equal to headroomd's readings, with at most one write
-// in kWritePeriod. What the node needs back is taken back without waiting.
+// annotation, conditions and batch resources) equal to headroomd's readings, with one write in
+// kWritePeriod on average at most. An annotation that speaks against the node does not wait for the
+// end of that time, and the write after it waits as much longer. What the node needs back is taken
+// back at once, whatever was written before.
 #pragma once
 
 #include "kube/api/node_response.h"
@@ -47,9 +49,9 @@ std::string as_text(const SchedulingState& state);
 // An error says what is wrong with the text.
 Result<SchedulingState> scheduling_state_of(const std::string& text);
 
-// Which summary is to be on the Node object: one that differs in a fact from the last one, at once;
-// one that differs in a number, kNumbersPeriod after it; the same one with a new time for a
-// heartbeat.
+// Which summary is to be on the Node object: one that differs in a fact from the last one, or has
+// contention that rose, at once; one that differs in a number, kNumbersPeriod after it; the same
+// one with a new time for a heartbeat.
 class SummaryChoice {
  public:
   static constexpr Duration kNumbersPeriod = std::chrono::seconds(30);
@@ -60,17 +62,21 @@ class SummaryChoice {
   // `current`: absent if nothing is known.
   void update(const std::optional<NodeSummary>& current, Instant at);
   const std::optional<NodeSummary>& chosen() const { return chosen_; }
+  // It is worse than the last one that was written.
+  bool is_urgent() const { return urgent_; }
+  void set_written() { urgent_ = false; }
 
  private:
-  bool is_to_be_replaced(const NodeSummary& current, Instant at) const;
+  bool is_to_be_replaced(SummaryChange change, Duration age, const NodeSummary& current) const;
 
   std::optional<NodeSummary> chosen_;
+  bool urgent_ = false;
   Instant chosen_at_{};
 };
 
 class SchedulingSync {
  public:
-  // Writes to the API server, at least so far apart: 0.1 a second.
+  // Writes to the API server, on average at least so far apart: 0.1 a second.
   static constexpr Duration kWritePeriod = std::chrono::seconds(10);
   // Unchanged conditions are written this seldom, as a kubelet does.
   static constexpr Duration kHeartbeat = std::chrono::minutes(5);
@@ -84,7 +90,7 @@ class SchedulingSync {
   // `signals`: absent if headroomd did not answer. `time`: the same instant.
   void observe(const std::optional<NodeSignals>& signals, Instant at, WallTime time);
 
-  // Does what is due: at most one write, and a read before it.
+  // Does what is due: one write at most, and a read before it.
   NodeSyncResult run_once(Instant now, WallTime time, double chance, const Exchange& exchange);
 
   // The request that takes back all batch resources, for the end of the program; absent if nothing

@@ -92,7 +92,7 @@ class Cluster:
         began = time.monotonic()
         self._prepare()
         with cache.phase("cluster: API server"):
-            self._start_control_plane()
+            self.start_control_plane()
         with cache.phase("cluster: node"):
             self._start_node()
             self.wait("the node is ready", self.ready)
@@ -138,13 +138,16 @@ class Cluster:
         self.vm.spawn("exec " + shlex.join(words), unit=f"{name}.service",
                       properties=(f"Environment=PATH={PATH} GOGC=400", "OOMScoreAdjust=-999", "LimitNOFILE=65536", *properties))
 
-    def _start_control_plane(self) -> None:
+    def start_control_plane(self) -> None:
         self._serve("etcd", "etcd", "--data-dir=/var/lib/etcd", "--log-level=warn", "--logger=zap")
         self.start_api_server()
         self._serve("kube-controller-manager", "kube-controller-manager", f"--kubeconfig={ETC}/admin.conf",
                     f"--service-account-private-key-file={ETC}/serviceaccounts.key", f"--root-ca-file={ETC}/ca.crt",
                     "--leader-elect=false", f"--controllers={','.join(CONTROLLERS)}")
-        self._serve("kube-scheduler", "kube-scheduler", f"--kubeconfig={ETC}/scheduler.conf", "--leader-elect=false")
+        self.start_scheduler(f"--kubeconfig={ETC}/scheduler.conf", "--leader-elect=false")
+
+    def start_scheduler(self, *words: str) -> None:
+        self._serve("kube-scheduler", "kube-scheduler", *words)
 
     def start_api_server(self) -> None:
         self._serve("kube-apiserver", "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",

@@ -40,7 +40,7 @@ class ClusterNode(KubeNode):
         assert answer.code == 201, answer
         self.give_token(answer.body["status"]["token"])
 
-    def configuration(self, mode="enforce", after="evict", compatibilityMetrics=False, **api) -> str:
+    def configuration(self, mode="enforce", after="evict", compatibilityMetrics=False, scheduling=None, **api) -> str:
         """Thresholds are not said: they are the kubelet's own."""
         settings = {"timeout": "20s", "tokenFile": TOKEN}  # emulated
         kubelet = {"url": "https://127.0.0.1:10250", "tlsServerName": "{nodeName}", "configz": True, "period": "2s",
@@ -48,7 +48,7 @@ class ClusterNode(KubeNode):
         api = {"url": API, "caFile": f"{CLUSTER}/ca.crt", "afterEviction": after, **settings, **api}
         return json.dumps({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
                            "headroom": {"mode": mode, "compatibilityMetrics": compatibilityMetrics,
-                                        "kubernetes": {"kubelet": kubelet, "api": api}}})
+                                        "kubernetes": {"kubelet": kubelet, "api": api, "scheduling": scheduling or {}}}})
 
     def start_both(self, **settings) -> None:
         """Returns when the kubelet's pods and thresholds are known."""

@@ -9,16 +9,15 @@ Appends to OUT, one JSON object a line, with the guest's clock as "t": every 20 
 of each of NAMESPACE's pods ("pod"). It ends when it is killed.
 """
 
-import http.client
 import json
-import ssl
 import sys
 import threading
 import time
 from pathlib import Path
 
+from api_link import events
+
 PODS = Path("/sys/fs/cgroup/kubepods.slice")
-CREDENTIALS = Path("/etc/kubernetes")
 PERIOD = 0.02
 
 out, scope, namespace = open(sys.argv[1], "a", buffering=1), Path(sys.argv[2]), sys.argv[3]
@@ -56,12 +55,7 @@ def watch_memory() -> None:
 
 
 def watch_api() -> None:
-    context = ssl.create_default_context(cafile=CREDENTIALS / "ca.crt")
-    context.load_cert_chain(CREDENTIALS / "admin.pem")
-    link = http.client.HTTPSConnection("10.96.0.1", context=context)
-    link.request("GET", f"/api/v1/namespaces/{namespace}/pods?watch=1")
-    for line in link.getresponse():
-        event = json.loads(line)
+    for event in events(f"/api/v1/namespaces/{namespace}/pods?watch=1"):
         pod = event["object"]
         note(pod=pod["metadata"]["name"], uid=pod["metadata"]["uid"], what=event["type"],
              phase=pod["status"].get("phase"), reason=pod["status"].get("reason"),

@@ -11,17 +11,20 @@ METRICS_PORT = 9750
 
 
 def bystanders(node):
-    """Three pods that must stay: Guaranteed, Burstable within its request, BestEffort but small."""
-    return [
+    """Three pods that must stay, and hold what they hold: Guaranteed, Burstable within its request, BestEffort but small."""
+    pods = [
         node.run_pod(Pod("bank", "guaranteed", {"memory": "256Mi", "cpu": "100m"}, {"memory": "256Mi", "cpu": "100m"}),
                      "--hold 160M", "MemoryMax=256M"),
         node.run_pod(Pod("web", "burstable", {"memory": "300Mi"}), "--hold 150M"),
         node.run_pod(Pod("cron", "besteffort"), "--hold 8M"),
     ]
+    for pod, holding in zip(pods, (160, 150, 7)):
+        settled(node, [pod], holding)
+    return pods
 
 
 def settled(node, pods, holding):
-    """All pods are up and hold what they were asked to hold."""
+    """All pods are up and hold more than so many MiB."""
     for pod in pods:
         node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding << 20} ]")
 
@@ -50,7 +53,6 @@ def test_soft_threshold_waits_its_grace_then_asks_politely(vm):
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="150Mi", soft="700Mi", grace="2s", max_pod_grace=5))
         others = bystanders(node)
-        settled(node, others, 7)
         batch = node.run_pod(Pod("batch", "burstable", {"memory": "64Mi"}), f"--hold {node.holding_to_leave(400)}M")
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == "batch" and record["kind"] == "soft", record

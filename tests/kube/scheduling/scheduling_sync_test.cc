@@ -218,7 +218,7 @@ TEST_F(SchedulingSyncTest, ContentionThatEndsIsForgottenSlowly) {
   EXPECT_EQ(summary().cpu_contention, 1) << "for half a minute";
   run(sync, 15s, 0.0);
   EXPECT_NEAR(summary().cpu_contention.value_or(1), 0.05, 0.02) << "then it is the average";
-  expect_bounded_on_average();
+  expect_bounded();
 }
 
 TEST_F(SchedulingSyncTest, ALoadThatComesAndGoesIsWrittenWithinTheBound) {
@@ -247,7 +247,7 @@ TEST_F(SchedulingSyncTest, NumbersThatChangeAreWrittenEveryHalfMinuteAtMost) {
   }
   EXPECT_GT(writes.size(), 30u);
   EXPECT_LE(writes.size(), 122u);
-  expect_bounded_on_average();
+  expect_bounded();
 }
 
 TEST_F(SchedulingSyncTest, TheAnnotationGoesWhenNothingIsKnownAnyMore) {

@@ -390,7 +390,7 @@ test-kubernetes: deps ## a cluster in a VM: a real kubelet and API server; KUBER
 	$(Q)mkdir -p $(B)/bench $(B)/kubernetes
 	$(Q)tests/vm/pack-kubernetes $(B)/kubernetes/payload $(IMAGE) $(PROGRAMS) $(B)/lab/workload > $(B)/kubernetes/kernel
 	$(Q)tests/vm/run --folder tests/vm/kubernetes --kernel $$(cat $(B)/kubernetes/kernel) --payload $(B)/kubernetes/payload \
-	    $(if $(FILTER),--filter $(FILTER))
+	    $(addprefix --filter ,$(FILTER))
 
 test-threads: $(B)/tsan/payload/.made ## headroomd compiled with ThreadSanitizer, under load in the lab
 	$(Q)tests/vm/run --kernel $(KERNEL_OR_DEFAULT) --payload $(B)/tsan/payload --filter test_threads
@@ -528,8 +528,9 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 IMAGE := $(B)/image/headroom.tar
 # Of no use without systemd's socket.
 IMAGE_PROGRAMS := $(filter-out %/headroom-commands,$(PROGRAMS))
+# Named together with all, it comes second: two makes would write the same programs.
 .PHONY: image
-image: deps $(if $(CROSS),sysroot) ## the container image with an SPDX list of its packages, as an OCI archive in build/image
+image: deps $(if $(CROSS),sysroot) $(filter all,$(MAKECMDGOALS)) ## the container image with an SPDX list of its packages, as an OCI archive in build/image
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(IMAGE)
 $(IMAGE): $(IMAGE_PROGRAMS) tools/oci-image tools/debian_packages.py tools/elf_libraries.py
 	$(Q)tools/oci-image --tag headroom:$(VERSION) --version $(VERSION) --out $@ $(IMAGE_PROGRAMS)

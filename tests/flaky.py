@@ -33,7 +33,7 @@ def read(path: Path) -> list[dict]:
 def add(path: Path, rows: list[tuple[str, str, str, str]]) -> list[dict]:
     """Adds this run's rows (suite, name, status, reason) and returns the runs that are kept, this one last."""
     run = {"ran": sorted(name for _, name, status, _ in rows if status != "skipped"),
-           "flaky": {name: reason.strip().splitlines()[0] for _, name, status, reason in rows if status == "passed" and reason.strip()}}
+           "flaky": {name: reason.strip().splitlines()[0][:300] for _, name, status, reason in rows if status == "passed" and reason.strip()}}
     runs = (read(path) + [run])[-KEPT_RUNS:]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -192,6 +192,12 @@ class Node:
         self.pods.clear()
 
 
+def unreclaimable(stat: str) -> int:
+    """Bytes of a memory.stat that a limit has to leave room for: file pages can go, anonymous, locked and the kernel's own cannot."""
+    values = {name: int(value) for name, value in (line.split() for line in stat.splitlines())}
+    return max(values["anon"], values["unevictable"]) + values["kernel"] - values["slab_reclaimable"]
+
+
 def small_bystanders(node: Node) -> list[Pod]:
     """Two within their requests, holding what they hold."""
     bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})

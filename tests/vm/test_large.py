@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a large machine has more of: possible CPUs, NUMA nodes, disks, and memory that comes while the daemon runs."""
 
+import re
 import time
+from pathlib import Path
 
-from node import Node, Pod, kubelet_configuration
+from node import Node, Pod, kubelet_configuration, unreclaimable
 
 MEMORY = "2G"
 MAX_CPUS = 240
@@ -13,6 +15,7 @@ MAX_MEMORY = "4G"
 CMDLINE = "memhp_default_state=online"
 METRICS_PORT = 9750
 MIB = 1 << 20
+MANIFEST = Path(__file__).resolve().parents[2] / "kubernetes/base/daemonset.yaml"
 
 
 def metric(page: str, name: str) -> float:
@@ -37,6 +40,20 @@ def test_it_works_with_many_possible_cpus_and_eight_nodes(vm):
         assert set(status["sources"].values()) == {"bpf"}, status["sources"]
         assert all(program["loaded"] and not program["lost"] for program in status["programs"].values()), status["programs"]
         assert "moved apart" not in node.journal(), node.journal()
+
+
+def test_the_daemon_sets_limit_is_enough_for_it(vm):
+    """Of what it holds for each possible CPU, which is the kernel's memory; a container is charged for it as its unit is here."""
+    limit = int(re.search(r"limits: \{memory: (\d+)Mi\}", MANIFEST.read_text())[1]) * MIB
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        vm.run("sleep 5")
+        cgroup = "/sys/fs/cgroup" + vm.run("systemctl show -P ControlGroup headroomd", check=True).out.strip()
+        stat = vm.run(f"cat {cgroup}/memory.stat", check=True).out
+        kernel = int(re.search(r"^kernel (\d+)$", stat, re.M)[1])
+        needed = unreclaimable(stat)
+        print(f"    {needed / MIB:.1f} MiB cannot be reclaimed, {kernel / MIB:.1f} MiB of them the kernel's; limit {limit // MIB} MiB")
+        assert needed < limit * 0.8, stat
 
 
 def test_the_guard_sees_a_node_that_nothing_else_uses(vm):

@@ -117,6 +117,12 @@ def successor(cluster, hog: dict) -> bool:
     return bool(pod) and pod["metadata"]["uid"] != hog["metadata"]["uid"]
 
 
+def events_of_eviction(cluster, uid: str) -> list[dict]:
+    """Of any component; the pod itself may be gone by then."""
+    events = cluster.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/events").body.get("items", [])
+    return [each for each in events if each["involvedObject"].get("uid") == uid and each["reason"] == "Evicted"]
+
+
 def clear_away(cluster) -> None:
     """Failed pods stay where a kubelet evicted them; the node says for a while that it is short of memory."""
     for pod in cluster.pods(NAMESPACE, "hog"):

@@ -122,8 +122,7 @@ def run_and_check(node, number: int, speed: str) -> dict:
     assert len(node.evictions()) == number + 1 and record["pod"]["uid"] == run["uid"], node.evictions()
     assert record["signal"] == "allocatableMemory.available", record
     assert run["reason"] == "Evicted", run
-    events = cluster.ask("GET", "/api/v1/namespaces/shop/events").body["items"]
-    event, = [each for each in events if each["involvedObject"].get("uid") == run["uid"] and each["reason"] == "Evicted"]
+    event, = replacement.events_of_eviction(cluster, run["uid"])
     assert event["source"]["component"] == "headroom" and event["message"] == record["message"], event
     return run | {"latency_ms": record["latency"]}
 

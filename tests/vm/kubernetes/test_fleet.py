@@ -120,13 +120,6 @@ def test_pods_go_elsewhere_while_the_cpus_are_contended(vm):
         assert max(each["last"] for each in rounds) <= 2, rounds
 
 
-def is_reported(cluster, pod: dict) -> bool:
-    """The pod itself may be gone by then."""
-    events = cluster.ask("GET", f"/api/v1/namespaces/{replacement.NAMESPACE}/events").body.get("items", [])
-    return any(each["reason"] == "Evicted" and each["source"].get("component") == "headroom"
-               and each["involvedObject"].get("uid") == pod["metadata"]["uid"] for each in events)
-
-
 def test_a_dead_control_plane_changes_nothing_here(vm):
     """A pod fills memory meanwhile: it is evicted as ever, nothing else is, and the API server learns of it afterwards."""
     cluster = clusters.of(vm)
@@ -147,7 +140,8 @@ def test_a_dead_control_plane_changes_nothing_here(vm):
         assert {each["pod"]["uid"] for each in records[1:]} == {hog["metadata"]["uid"]}, records
         cluster.start_control_plane()
         cluster.wait("the node is ready", cluster.ready)
-        cluster.wait("the API server has the event", lambda: is_reported(cluster, hog), 300)
+        cluster.wait("the API server has the event", lambda: {
+            each["source"].get("component") for each in replacement.events_of_eviction(cluster, hog["metadata"]["uid"])} == {"headroom"}, 300)
         node.wait_for(node.report_status, lambda status: status["pending"] == 0, timeout=120)
         cluster.wait("a successor runs", lambda: replacement.successor(cluster, hog), 300)
         replacement.scale(cluster, 0)

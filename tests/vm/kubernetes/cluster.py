@@ -164,7 +164,9 @@ class Cluster:
                     f"--kubelet-client-certificate={ETC}/kubelet-client.crt", f"--kubelet-client-key={ETC}/kubelet-client.key",
                     "--kubelet-preferred-address-types=InternalIP",
                     # What a cluster of one server and one node can do without; the rest of it is slow enough, emulated.
-                    "--enable-priority-and-fairness=false", "--endpoint-reconciler-type=none")
+                    "--enable-priority-and-fairness=false", "--endpoint-reconciler-type=none",
+                    # It ends when its clients leave it no time to start. A kubelet starts it again; a test that kills it means it.
+                    properties=("Restart=on-failure", "RestartPreventExitStatus=SIGKILL"))
         self.wait("the API server is ready", lambda: self.ask("GET", "/readyz", whole=False).code == 200)
 
     def _start_node(self) -> None:

@@ -5,7 +5,8 @@ import random
 from dataclasses import dataclass
 
 # Shell scripts, each of which ends with the node as it was before it, but for headroomd. {0} is a number from 0 to 1.
-DAEMON = "$(systemctl show -P MainPID headroomd.service)"
+# Its pid, also after a fault that has killed it: then that of the next one. 0 would be the script's own process group.
+DAEMON = "$(until pid=$(systemctl show -P MainPID headroomd.service); [ $pid -gt 0 ]; do sleep 0.1; done; echo $pid)"
 BACK = "until systemctl -q is-active headroomd.service; do sleep 0.1; done"
 FAULTS = {
     "kill": f"kill -9 {DAEMON}; sleep {{0}}; {BACK}",

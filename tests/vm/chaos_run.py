@@ -6,6 +6,7 @@ What is checked is read without headroomd's code: from systemd, cgroupfs, /proc 
 
 import collections
 import json
+import re
 import time
 
 from chaos_plan import FAULTS, plan
@@ -20,6 +21,10 @@ SQUEEZE_SECONDS, LATE_SECONDS = 5, 20
 MAX_FILES, MAX_THREADS, MAX_MIB = 16, 2, 16
 
 CAPABLE = "/run/systemd/system/headroomd.service.d/oom-score.conf"
+# systemd's message IDs (sd-messages.h): a unit was started, its stop began, its process ended.
+STARTED = "39f53479d3a045ac8e11786248231fbf"
+CHANGES = {STARTED, "de5b426a63be47a7b6ac3eaac82e2f6f", "98e322203f7a4ed290d09fe03c09fe15"}
+OOM_KILL = re.compile(r"oom-kill:.*/headroom-test-([^/]+)\.service")
 LIMITS = ("memory.high", "memory.max", "cpu.max", "cpu.weight", "pids.max")
 
 
@@ -41,6 +46,7 @@ class Chaos:
         self.hogs: list[Pod] = []
         self.born = 0
         self.squeezed_since: dict[str, float] = {}
+        self.killed_without_daemon: list[str] = []
 
     def violated(self, what: str) -> None:
         self.violations.append(what)
@@ -107,22 +113,43 @@ class Chaos:
         self.hogs.clear()
         self.vm.run("sleep 12", check=True)
 
-    def check_records(self) -> None:
-        """Each pod that took memory was evicted, and is on record once; no other is."""
+    def check_records(self, killed: list[str]) -> None:
+        """Each pod that took memory was evicted, and is on record once, unless the kernel killed it; no other is."""
         times = collections.Counter(record["pod"]["name"] for record in self.node.evictions())
         for name in [f"chaos-{number}" for number in range(1, self.born + 1)]:
-            if times[name] != 1:
+            if times[name] != 1 and not (name in killed and times[name] == 0):
                 self.violated(f"{name} is {times[name]} times on record, expected once")
             del times[name]
         for name in times:
             self.violated(f"{name} was evicted, which had to stay")
 
+    def kernel_kills(self) -> list[tuple[str, bool]]:
+        """Each pod that the kernel's OOM killer took, and whether headroomd was ready at that time."""
+        ready, found = False, []
+        said = self.vm.run("journalctl -q -b -o json _TRANSPORT=kernel + _PID=1 UNIT=headroomd.service", check=True, timeout=120).out
+        entries = [(int(entry["__MONOTONIC_TIMESTAMP"]) / 1e6, entry) for entry in map(json.loads, said.splitlines())]
+        for at, entry in sorted(entries, key=lambda each: each[0]):
+            if entry.get("MESSAGE_ID") in CHANGES:
+                ready = entry["MESSAGE_ID"] == STARTED
+            elif at > self.since and (match := OOM_KILL.search(str(entry["MESSAGE"]))):
+                found.append((match[1], ready))
+        return found
+
+    def check_kernel_kills(self) -> list[str]:
+        """A daemon that is not there prevents nothing: what died meanwhile is counted."""
+        kills = self.kernel_kills()
+        for name, ready in kills:
+            if ready:
+                self.violated(f"the kernel's OOM killer took {name} while headroomd was there")
+        if len(kills) != self.node.kernel_oom_kills() - self.oom_kills:
+            self.violated(f"the kernel's OOM killer took more than {kills}")
+        self.killed_without_daemon = [name for name, ready in kills if not ready]
+        return [name for name, _ in kills]
+
     def check_end(self) -> None:
         if self.pids() != self.began_as:
             self.violated(f"pods that had to stay: {self.began_as} at the start, {self.pids()} at the end")
-        if self.node.kernel_oom_kills() != self.oom_kills:
-            self.violated("the kernel's OOM killer acted")
-        self.check_records()
+        self.check_records(self.check_kernel_kills())
         files, threads, mebibytes = self.own_size()
         if (files > self.size[0] + MAX_FILES or threads > self.size[1] + MAX_THREADS or mebibytes > self.size[2] + MAX_MIB):
             self.violated(f"descriptors, threads and MiB were {self.size} and are {files, threads, mebibytes}")
@@ -144,6 +171,7 @@ class Chaos:
         self.vm.run("sleep 5")
         self.limits_at_start = self.limits_without_daemon
         self.oom_kills = self.node.kernel_oom_kills()
+        self.since = float(self.vm.run("cat /proc/uptime", check=True).out.split()[0])  # the journal's clock: a fault sets the other
         self.size = self.own_size()
         began = time.monotonic()
         for step in plan(self.seed, seconds, faults):
@@ -170,7 +198,7 @@ def configuration() -> str:
 
 
 def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
-    """{kernel, seed, seconds, faults by kind, pods, evictions, violations}"""
+    """{kernel, seed, seconds, faults by kind, pods, evictions, killed_without_daemon: pods that the kernel took meanwhile, violations}"""
     logs = "/var/log/headroom"
     with Node(vm) as node:
         vm.run(f"mkdir -p {logs} && mount -t tmpfs -o size=64m tmpfs {logs}", check=True)
@@ -187,4 +215,4 @@ def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
             evictions = len(node.evictions())
             vm.run(f"umount {logs}; true", timeout=60)
         return {"kernel": vm.run("uname -r").out.strip(), "seed": seed, "seconds": seconds, "faults": dict(chaos.faults),
-                "pods": chaos.born, "evictions": evictions, "violations": chaos.violations}
+                "pods": chaos.born, "evictions": evictions, "killed_without_daemon": chaos.killed_without_daemon, "violations": chaos.violations}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpus/cpuset_writer.h"
 
+#include "act/units/runtime_settings.h"
 #include "base/bus_message.h"
 #include "base/file_io.h"
 
@@ -168,13 +169,8 @@ Result<> CpusetWriter::write_nodes(const std::string& path, NodeSet nodes) {
 }
 
 void CpusetWriter::remove_drop_in(const std::string& path) const {
-  const auto unit = unit_of(path);
-  if (!unit) return;
-  const std::string directory = (control_ / (*unit + ".d")).native();
-  // Settings of the unit from other sources are kept; the directory is removed if it is empty.
-  for (const Setting& setting : {kCpus, kNodes})
-    ::unlink((directory + "/50-" + setting.property + ".conf").c_str());
-  ::rmdir(directory.c_str());
+  if (const auto unit = unit_of(path))
+    remove_runtime_settings(control_, *unit, {kCpus.property, kNodes.property});
 }
 
 }  // namespace headroom::act

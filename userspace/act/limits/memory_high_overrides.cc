@@ -3,6 +3,7 @@
 
 #include "act/cpus/cpuset_writer.h"
 #include "act/units/dbus_unit_manager.h"
+#include "act/units/runtime_settings.h"
 #include "base/bus_message.h"
 #include "base/cgroup_directory.h"
 #include "base/file_io.h"
@@ -29,7 +30,6 @@ namespace {
 constexpr std::chrono::seconds kBusTimeout{5};
 // systemd answers before it has written.
 constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
-constexpr const char* kControl = "/run/systemd/system.control/";
 
 std::string format_limit(std::optional<Bytes> high) {
   return high ? std::to_string(high->count) : "max";
@@ -102,7 +102,7 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   // Nothing is to be restored for removed cgroups.
   std::erase_if(found_, [&](const auto& entry) {
     if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
-    forget_unit(entry.second.path);
+    remove_setting(entry.second.path);
     return true;
   });
   const std::string path = absolute_path.substr(root_.size());
@@ -117,7 +117,7 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   if (done) return 0;
   const int error = done.error().code != 0 ? done.error().code : EIO;
   // The result of the first write is not known.
-  (void)write(path, entry->second.found);
+  (void)write_original(entry->second);
   found_.erase(entry);
   (void)save_(found_);
   return error;
@@ -148,7 +148,7 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   const std::string absolute_path = root_ + held.path;
   const Fd directory = open_cgroup(absolute_path, cgroup);
   if (!directory) {
-    forget_unit(held.path);
+    remove_setting(held.path);
     return {};
   }
   const auto is_ours = [&] {
@@ -161,7 +161,15 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);
   if (!is_ours()) return {};  // meanwhile: the reclaim may have taken seconds
-  return write(held.path, held.found);
+  return write_original(held);
+}
+
+Result<> MemoryHighOverrides::write_original(const OriginalMemoryHigh& held) {
+  auto done = write(held.path, held.found);
+  // Nothing else removes the setting when the unit is gone, and without it there is no limit
+  // either.
+  if (done && !held.found) remove_setting(held.path);
+  return done;
 }
 
 Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes> high) {
@@ -209,13 +217,9 @@ Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<By
   return done;
 }
 
-// The settings of a removed unit stay in systemd's runtime directory.
-void MemoryHighOverrides::forget_unit(const std::string& path) const {
-  const auto unit = unit_of(path);
-  if (!unit) return;
-  const std::string directory = kControl + *unit + ".d";
-  ::unlink((directory + "/50-MemoryHigh.conf").c_str());
-  ::rmdir(directory.c_str());
+void MemoryHighOverrides::remove_setting(const std::string& path) const {
+  if (const auto unit = unit_of(path))
+    remove_runtime_settings(kRuntimeSettings, *unit, {"MemoryHigh"});
 }
 
 }  // namespace headroom::act

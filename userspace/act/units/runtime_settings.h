@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that units have until the next boot, in the directory where systemd keeps what
+// SetUnitProperties sets with `runtime` (systemd.unit(5), system.control).
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+
+namespace headroom::act {
+
+inline constexpr const char* kRuntimeSettings = "/run/systemd/system.control";
+
+// Removes the files of these properties, and the unit's directory if no other setting is in it. A
+// loaded unit keeps its values. Without effect if there are none.
+void remove_runtime_settings(const std::filesystem::path& settings, const std::string& unit,
+                             std::initializer_list<const char*> properties);
+
+}  // namespace headroom::act

@@ -135,9 +135,6 @@ class Cluster:
             "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": user}}]})
 
     def _serve(self, name: str, *words: str, properties=()) -> None:
-        # systemd does not forget a unit that ended as long as there are processes in its cgroup: containerd's shims.
-        if self.vm.run(f"systemctl start {name}.service").code == 0:
-            return
         self.vm.spawn("exec " + shlex.join(words), unit=f"{name}.service",
                       properties=(f"Environment=PATH={PATH} GOGC=400", "OOMScoreAdjust=-999", "LimitNOFILE=65536", *properties))
 

@@ -110,12 +110,14 @@ def test_each_pod_is_what_the_api_says(vm):
         assert str(ours["cgroup"]) == vm.run(f"stat -c %i {scope}/..", check=True).out.strip(), (ours, scope)
 
 
-def restarts(vm, stop: str, start) -> None:
+def restarts(vm, name: str, stop: str, start) -> None:
     """Nothing changes while a service of the node is away, and when it is back."""
     node = node_of(vm)
     before = of_headroomd(node)
     vm.run(f"{stop}; sleep 5", timeout=120)
-    start(node.cluster)
+    # systemd does not forget a unit that ended as long as there are processes in its cgroup: containerd's shims.
+    if vm.run(f"systemctl start {name}.service").code != 0:
+        start(node.cluster)
     node.cluster.wait("the node is ready", node.cluster.ready)
     since = node.kube_status()["podsAt"]
     node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded") and status["podsAt"] > since, timeout=240)
@@ -123,11 +125,11 @@ def restarts(vm, stop: str, start) -> None:
 
 
 def test_a_kubelet_that_restarts_changes_nothing(vm):
-    restarts(vm, "systemctl kill -s KILL kubelet", clusters.Cluster.start_kubelet)
+    restarts(vm, "kubelet", "systemctl kill -s KILL kubelet", clusters.Cluster.start_kubelet)
 
 
 def test_a_runtime_that_restarts_changes_nothing(vm):
-    restarts(vm, "systemctl stop containerd", clusters.Cluster.start_containerd)
+    restarts(vm, "containerd", "systemctl stop containerd", clusters.Cluster.start_containerd)
 
 
 def test_a_token_that_is_rotated_is_used(vm):

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpus/cpuset_writer.h"
 
-#include "act/units/runtime_settings.h"
 #include "base/bus_message.h"
 #include "base/file_io.h"
 
 #include <systemd/sd-bus.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>

@@ -8,6 +8,8 @@
 // Calls may block for kTimeout, so the loop must not make them.
 #pragma once
 
+#include "act/units/runtime_settings.h"
+
 #include <headroom/cpuset.h>
 #include <headroom/result.h>
 #include <headroom/topology.h>
@@ -77,7 +79,7 @@ class CpusetWriter {
   static constexpr std::chrono::seconds kTimeout{5};
 
   explicit CpusetWriter(std::filesystem::path cgroup_root,
-                        std::filesystem::path control = "/run/systemd/system.control")
+                        std::filesystem::path control = kRuntimeSettings)
       : cgroup_root_(std::move(cgroup_root)), control_(std::move(control)) {}
 
   // `path` starts at the cgroup root. An empty set removes the limit. systemd answers before it has

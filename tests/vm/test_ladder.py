@@ -122,6 +122,19 @@ def test_what_is_held_is_put_back_in_any_case(vm):
         assert node.evictions() == []
 
 
+def test_a_value_that_another_program_writes_stays_and_ours_is_forgotten(vm):
+    """It writes the file, behind systemd's back: what systemd was asked to set must not come back."""
+    with Node(vm) as node:
+        batch = held_best_effort(node)
+        other = str(400 * MIB)
+        vm.run(f"echo {other} > {batch.cgroup}/memory.high", check=True)
+        ours = vm.run(f"cat /run/systemd/system.control/{batch.slice}.d/50-MemoryHigh.conf", check=True).out
+        assert other not in ours, ours
+        node.stop()
+        assert limit(node, batch.cgroup) == other
+        assert vm.run(f"test -e /run/systemd/system.control/{batch.slice}.d").code == 1
+
+
 def test_the_stuck_is_relaxed_then_evicted(vm):
     with Node(vm, replayed=True) as node:
         node.start(kubelet_configuration(hard="60Mi", ladder={

@@ -155,13 +155,22 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
     const auto now = read_bytes_or_max(absolute_path + "/memory.high");
     return now && same(*now, held.set);
   };
-  if (!is_ours()) return {};  // another program wrote it
+  if (!is_ours()) return leave_to_others(held);
   // The writer of a limit below usage blocks until usage is below it: that must not be systemd.
   const auto usage = read_bytes_or_max(absolute_path + "/memory.current");
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);
-  if (!is_ours()) return {};  // meanwhile: the reclaim may have taken seconds
+  if (!is_ours()) return leave_to_others(held);  // the reclaim may have taken seconds
   return write_original(held);
+}
+
+// Another program wrote the value. Unless it asked systemd to, the value of ours is still there,
+// and would be written at the next daemon-reload.
+Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) const {
+  const auto unit = unit_of(held.path);
+  if (unit && has_runtime_setting(kRuntimeSettings, *unit, "MemoryHigh", format_limit(held.set)))
+    remove_setting(held.path);
+  return {};
 }
 
 Result<> MemoryHighOverrides::write_original(const OriginalMemoryHigh& held) {

@@ -58,6 +58,7 @@ class MemoryHighOverrides {
   Result<> write(const std::string& path, std::optional<Bytes> high);
   Result<> set_unit(const std::string& unit, std::optional<Bytes> high);
   Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
+  Result<> leave_to_others(const OriginalMemoryHigh& held) const;
   Result<> write_original(const OriginalMemoryHigh& held);
   // systemd keeps a removed unit's.
   void remove_setting(const std::string& path) const;

@@ -3,13 +3,35 @@
 
 #include <unistd.h>
 
+#include <fstream>
+
 namespace headroom::act {
+namespace {
+
+std::filesystem::path directory_of(const std::filesystem::path& settings, const std::string& unit) {
+  return settings / (unit + ".d");
+}
+
+std::string file_of(const std::string& property) {
+  return "50-" + property + ".conf";
+}
+
+}  // namespace
+
+bool has_runtime_setting(const std::filesystem::path& settings, const std::string& unit,
+                         const std::string& property, const std::string& value) {
+  std::ifstream file(directory_of(settings, unit) / file_of(property));
+  const std::string wanted = property + "=" + value;
+  for (std::string line; std::getline(file, line);)
+    if (line == wanted) return true;
+  return false;
+}
 
 void remove_runtime_settings(const std::filesystem::path& settings, const std::string& unit,
                              std::initializer_list<const char*> properties) {
-  const std::string directory = (settings / (unit + ".d")).native();
+  const std::filesystem::path directory = directory_of(settings, unit);
   for (const char* property : properties)
-    ::unlink((directory + "/50-" + property + ".conf").c_str());
+    ::unlink((directory / file_of(property)).c_str());
   ::rmdir(directory.c_str());
 }
 

@@ -11,6 +11,10 @@ namespace headroom::act {
 
 inline constexpr const char* kRuntimeSettings = "/run/systemd/system.control";
 
+// Whether the unit has this value of the property there. False as well if it cannot be read.
+bool has_runtime_setting(const std::filesystem::path& settings, const std::string& unit,
+                         const std::string& property, const std::string& value);
+
 // Removes the files of these properties, and the unit's directory if no other setting is in it. A
 // loaded unit keeps its values. Without effect if there are none.
 void remove_runtime_settings(const std::filesystem::path& settings, const std::string& unit,

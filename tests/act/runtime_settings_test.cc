@@ -13,10 +13,10 @@ TEST(RuntimeSettings, AValueIsThereOrIsNot) {
   std::filesystem::create_directory(settings.path() / "a.slice.d");
   settings.write("a.slice.d/50-MemoryHigh.conf",
                  "# written by systemd\n[Slice]\nMemoryHigh=1048576\n");
-  EXPECT_TRUE(has_runtime_setting(settings.path(), "a.slice", "MemoryHigh", "1048576"));
-  EXPECT_FALSE(has_runtime_setting(settings.path(), "a.slice", "MemoryHigh", "104857"));
-  EXPECT_FALSE(has_runtime_setting(settings.path(), "a.slice", "MemoryMax", "1048576"));
-  EXPECT_FALSE(has_runtime_setting(settings.path(), "b.slice", "MemoryHigh", "1048576"));
+  EXPECT_EQ(runtime_setting(settings.path(), "a.slice", "MemoryHigh"), "1048576");
+  EXPECT_FALSE(runtime_setting(settings.path(), "a.slice", "Memory"));
+  EXPECT_FALSE(runtime_setting(settings.path(), "a.slice", "MemoryMax"));
+  EXPECT_FALSE(runtime_setting(settings.path(), "b.slice", "MemoryHigh"));
 }
 
 TEST(RuntimeSettings, OfOneUnitTheNamedOnesAreRemoved) {

@@ -92,12 +92,12 @@ def is_as_before(node, pod):
     node.vm.wait_until(f"[ ! -e /run/systemd/system.control/{pod.slice}.d ]", timeout=5)
 
 
-def held_best_effort(node, **headroom):
-    node.start(kubelet_configuration(hard="60Mi", ladder={"squeeze": {"margin": "25%", "maxDuration": "10m"}}, **headroom))
+def held_best_effort(node):
+    node.start(kubelet_configuration(hard="60Mi", ladder={"squeeze": {"margin": "25%", "maxDuration": "10m"}}))
     batch = node.run_pod(Pod("batch"), "--hold 100M")
     node.vm.wait_until(f"[ $(cat {batch.cgroup}/memory.current) -gt {100 * MIB} ]")
     node.run_pod(Pod("web", "burstable", {"memory": "900Mi"}), f"--hold {node.holding_to_leave(250)}M")
-    has_limit(node, batch.cgroup, "!= max")
+    has_limit(node, batch.cgroup, f"-lt {200 * MIB}")
     return batch
 
 
@@ -132,7 +132,24 @@ def test_a_value_that_another_program_writes_stays_and_ours_is_forgotten(vm):
         assert other not in ours, ours
         node.stop()
         assert limit(node, batch.cgroup) == other
-        assert vm.run(f"test -e /run/systemd/system.control/{batch.slice}.d").code == 1
+        assert not has_setting(vm, batch)
+
+
+def test_a_limit_of_the_units_own_files_is_put_back_without_a_setting(vm):
+    """A setting with the same value would win over the files when they change."""
+    own = str(800 * MIB)
+    with Node(vm) as node:
+        files = f"/run/systemd/system/{Pod('batch').slice}.d"
+        try:
+            vm.put(f"[Slice]\nMemoryHigh={own}\n".encode(), f"{files}/own.conf")
+            vm.run("systemctl daemon-reload", check=True)
+            batch = held_best_effort(node)
+            node.stop()
+            assert limit(node, batch.cgroup) == own and not has_setting(vm, batch)
+            vm.run(f"sed -i s/={own}/={700 * MIB}/ {files}/own.conf; systemctl daemon-reload", check=True)
+            assert vm.run(f"systemctl show -P MemoryHigh {batch.slice}", check=True).out.strip() == str(700 * MIB)
+        finally:
+            vm.run(f"rm -rf {files}; systemctl daemon-reload")
 
 
 def test_the_stuck_is_relaxed_then_evicted(vm):

@@ -18,7 +18,7 @@ namespace headroom::state {
 template <>
 inline constexpr unsigned kEnumerators<act::OverriddenFile> = 5;
 
-HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set);
+HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set, had_setting);
 HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
 HEADROOM_FIELDS(act::OriginalValue, path, found, set, setting, weight, clearing);
 HEADROOM_FIELDS(act::OriginalLimits, path, values);

@@ -27,12 +27,18 @@
 namespace headroom::act {
 namespace {
 
+constexpr const char* kProperty = "MemoryHigh";
 constexpr std::chrono::seconds kBusTimeout{5};
 // systemd answers before it has written.
 constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
 
 std::string format_limit(std::optional<Bytes> high) {
   return high ? std::to_string(high->count) : "max";
+}
+
+// As systemd writes it.
+std::string as_setting(std::optional<Bytes> high) {
+  return high ? std::to_string(high->count) : "infinity";
 }
 
 // Absent: it cannot be read. Present without a value: "max".
@@ -108,8 +114,11 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   const std::string path = absolute_path.substr(root_.size());
   const auto now = read_bytes_or_max(absolute_path + "/memory.high");
   if (!now) return ENOENT;
-  const auto [entry, fresh] =
-      found_.try_emplace(cgroup, OriginalMemoryHigh{.path = path, .found = *now, .set = high});
+  const auto unit = unit_of(path);
+  const bool had_setting = unit && runtime_setting(kRuntimeSettings, *unit, kProperty).has_value();
+  const auto [entry, fresh] = found_.try_emplace(
+      cgroup,
+      OriginalMemoryHigh{.path = path, .found = *now, .set = high, .had_setting = had_setting});
   if (!fresh) return EBUSY;
   auto done = save_(found_);
   // Nothing is written unless the original value was saved.
@@ -164,20 +173,21 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   return write_original(held);
 }
 
-// Another program wrote the value. Unless it asked systemd to, the value of ours is still there,
-// and would be written at the next daemon-reload.
+// Another program wrote the value, or an earlier daemon restored it and was killed. A setting that
+// systemd still has from us would be written at the next daemon-reload.
 Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) const {
   const auto unit = unit_of(held.path);
-  if (unit && has_runtime_setting(kRuntimeSettings, *unit, "MemoryHigh", format_limit(held.set)))
+  const auto setting = unit ? runtime_setting(kRuntimeSettings, *unit, kProperty) : std::nullopt;
+  if (setting == as_setting(held.set) || (!held.had_setting && setting == as_setting(held.found)))
     remove_setting(held.path);
   return {};
 }
 
 Result<> MemoryHighOverrides::write_original(const OriginalMemoryHigh& held) {
   auto done = write(held.path, held.found);
-  // Nothing else removes the setting when the unit is gone, and without it there is no limit
-  // either.
-  if (done && !held.found) remove_setting(held.path);
+  // Nothing else removes the setting when the unit is gone. Without it the value is that of the
+  // unit's own files, or no limit.
+  if (done && (!held.found || !held.had_setting)) remove_setting(held.path);
   return done;
 }
 
@@ -216,7 +226,7 @@ Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<By
   const BusMessage call(raw);
   if (r >= 0) r = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
   const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
-  if (r >= 0) r = append(raw, {{.name = "MemoryHigh", .value = value}});
+  if (r >= 0) r = append(raw, {{.name = kProperty, .value = value}});
   if (r < 0) return errno_failure(doing, -r);
   sd_bus_error error = SD_BUS_ERROR_NULL;
   r = sd_bus_call(bus_.get(), raw, 0, &error, nullptr);
@@ -228,7 +238,7 @@ Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<By
 
 void MemoryHighOverrides::remove_setting(const std::string& path) const {
   if (const auto unit = unit_of(path))
-    remove_runtime_settings(kRuntimeSettings, *unit, {"MemoryHigh"});
+    remove_runtime_settings(kRuntimeSettings, *unit, {kProperty});
 }
 
 }  // namespace headroom::act

@@ -26,6 +26,8 @@ struct OriginalMemoryHigh {
   std::string path;            // of the cgroup, from the root on
   std::optional<Bytes> found;  // absent: no limit
   Bytes set{};
+  // systemd had a runtime setting of it before. An older release did not ask.
+  bool had_setting = true;
   friend bool operator==(const OriginalMemoryHigh&, const OriginalMemoryHigh&) = default;
 };
 

@@ -18,13 +18,12 @@ std::string file_of(const std::string& property) {
 
 }  // namespace
 
-bool has_runtime_setting(const std::filesystem::path& settings, const std::string& unit,
-                         const std::string& property, const std::string& value) {
+std::optional<std::string> runtime_setting(const std::filesystem::path& settings,
+                                           const std::string& unit, const std::string& property) {
   std::ifstream file(directory_of(settings, unit) / file_of(property));
-  const std::string wanted = property + "=" + value;
   for (std::string line; std::getline(file, line);)
-    if (line == wanted) return true;
-  return false;
+    if (line.starts_with(property + "=")) return line.substr(property.size() + 1);
+  return std::nullopt;
 }
 
 void remove_runtime_settings(const std::filesystem::path& settings, const std::string& unit,

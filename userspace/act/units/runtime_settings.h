@@ -5,15 +5,16 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 namespace headroom::act {
 
 inline constexpr const char* kRuntimeSettings = "/run/systemd/system.control";
 
-// Whether the unit has this value of the property there. False as well if it cannot be read.
-bool has_runtime_setting(const std::filesystem::path& settings, const std::string& unit,
-                         const std::string& property, const std::string& value);
+// The unit's value of the property there, as systemd wrote it. Absent as well if it cannot be read.
+std::optional<std::string> runtime_setting(const std::filesystem::path& settings,
+                                           const std::string& unit, const std::string& property);
 
 // Removes the files of these properties, and the unit's directory if no other setting is in it. A
 // loaded unit keeps its values. Without effect if there are none.

@@ -305,9 +305,15 @@ TEST_F(Sweep, EachCgroupIsSeenOnceWhileOthersComeAndGo) {
   ASSERT_TRUE(sweep) << sweep.error().what;
   if (!(*sweep)->by_call()) GTEST_SKIP() << "this kernel lets no called program walk the tree";
   std::uint32_t most_calls = 0;
+  std::vector<hr_u64> before;
   for (int pass = 0; pass < 2000; ++pass) {
     const auto swept = (*sweep)->sweep();
     ASSERT_TRUE(swept) << swept.error().what;
+    std::vector<hr_u64> ids;
+    for (const hr_record& r : *swept)
+      ids.push_back(r.id);
+    if ((*sweep)->same_cgroups()) ASSERT_EQ(ids, before) << pass;
+    before = std::move(ids);
     most_calls = std::max(most_calls, (*sweep)->calls());
     for (const auto& each : kept)
       ASSERT_EQ(std::count_if(swept->begin(), swept->end(),

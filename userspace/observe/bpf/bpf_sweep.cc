@@ -238,7 +238,11 @@ Result<> BpfSweep::walk_tree() {
     if (auto called = call(); !called) return called;
     if (!state.walk_found) {
       limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
+      // The stamps of cgroups at a new position are written: the second attempt does not count
+      // them.
+      const std::uint32_t reassigned = state.pass.reassigned;
       begin_pass();
+      state.pass.reassigned = reassigned;
       state.walk_found = 1;
     } else if (state.walk_more) {
       state.walk_found = 0;

@@ -102,6 +102,38 @@ TEST_F(Registry, WhatAPersonTookAwayIsGone) {
   EXPECT_EQ(only().pod->source, PodSource::kCgroupTree);
 }
 
+std::string systemd_path(std::string uid) {
+  std::ranges::replace(uid, '-', '_');
+  return "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + uid + ".slice";
+}
+
+// As the kubelet of 1.20 makes them on cgroup v2 with the systemd driver.
+TEST_F(Registry, OfTwoCgroupsOfAPodTheOneWithProcessesIsShown) {
+  registry.set_declared_pods({manifest(kUid, 64_MiB)});
+  const auto set_populated = [this](hr_u64 id, hr_u32 populated) {
+    records[{id}] = limits(0, 0, HR_NO_LIMIT);
+    records[{id}].populated = populated;
+  };
+  registry.add_cgroup({7}, systemd_path(kUid));
+  registry.add_cgroup({8}, "/kubepods/besteffort/pod" + kUid);
+  set_populated(7, 0);
+  set_populated(8, 0);
+  EXPECT_EQ(only().cgroup, CgroupId{7}) << "the oldest while no process runs";
+  EXPECT_EQ(registry.manifest_counts().with_manifest, 1u);
+  set_populated(8, 1);
+  EXPECT_EQ(only().cgroup, CgroupId{8});
+  set_populated(7, 1);
+  EXPECT_EQ(read().size(), 2u) << "a driver that was changed";
+  set_populated(8, 0);
+  EXPECT_EQ(only().cgroup, CgroupId{7});
+  records.erase({8});
+  EXPECT_EQ(read().size(), 2u) << "not known to be empty";
+  registry.gone({7});
+  EXPECT_EQ(only().cgroup, CgroupId{8});
+  registry.gone({8});
+  EXPECT_TRUE(read().empty());
+}
+
 TEST_F(Registry, OtherCgroupsAreNoneOfOurs) {
   EXPECT_FALSE(registry.add_cgroup({1}, "/kubepods"));
   EXPECT_FALSE(registry.add_cgroup({2}, "/kubepods/burstable"));

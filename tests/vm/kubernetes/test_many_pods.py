@@ -40,7 +40,10 @@ def of_the_api(cluster) -> dict[str, dict]:
 
 
 def of_headroomd(node) -> dict[str, dict]:
-    return {pod["uid"]: pod for pod in node.status()["pods"] if pod["namespace"] == replacement.NAMESPACE}
+    pods = [pod for pod in node.status()["pods"] if pod["namespace"] == replacement.NAMESPACE]
+    known = {pod["uid"]: pod for pod in pods}
+    assert len(known) == len(pods), sorted(pod["uid"] for pod in pods)
+    return known
 
 
 def delays(vm) -> dict[str, float]:
@@ -105,9 +108,9 @@ def test_each_pod_is_what_the_api_says(vm):
         ours = known[uid]
         assert ours["name"] == pod["metadata"]["name"] and ours["qos"] == pod["status"]["qosClass"], (ours, pod["status"])
         assert ours["request"] == BYTES[ours["qos"]] and ours["priority"] == pod["spec"].get("priority", 0), ours
-        assert ours["state"] == "running" and not ours["ignored_fields"], ours
         scope = replacement.scope_of(node.cluster, pod)
         assert str(ours["cgroup"]) == vm.run(f"stat -c %i {scope}/..", check=True).out.strip(), (ours, scope)
+        assert ours["state"] == "running" and not ours["ignored_fields"], ours
 
 
 def restarts(vm, name: str, stop: str, start) -> None:

@@ -94,7 +94,7 @@ class PodCgroupParser {
  public:
   // Below the cgroup root: "kubepods.slice", "kubelet.slice/kubelet-kubepods.slice", "kubepods". A
   // name that ends in .slice is of the systemd driver. For the kubelet's two own names either finds
-  // both, for a configuration is often silent on the driver and no node uses both.
+  // both, for a configuration is often silent on the driver.
   explicit PodCgroupParser(std::string_view pods_root);
 
   // `path` from the cgroup root on, with or without the leading slash. Nothing: no part of a pod.

@@ -149,6 +149,38 @@ void PodRegistry::set_declared_pods(std::vector<Pod> manifests,
   }
 }
 
+void PodRegistry::count_cgroup(Tree& tree) {
+  tree.cgroups = &cgroups_[tree.uid];
+  several_ += ++tree.cgroups->count == 2;
+}
+
+void PodRegistry::forget_cgroup(const Tree& tree) {
+  several_ -= tree.cgroups->count == 2;
+  if (--tree.cgroups->count == 0) cgroups_.erase(tree.uid);
+}
+
+std::span<const PodReading> PodRegistry::shown() {
+  if (several_ == 0) return readings_;
+  for (const Tree& tree : trees_)
+    *tree.cgroups = {.count = tree.cgroups->count, .oldest = {UINT64_MAX}, .populated = false};
+  // A cgroup that cannot be read is not known to be empty.
+  const auto populated = [](const PodReading& reading) {
+    return !reading.record || reading.record->populated != 0;
+  };
+  for (std::size_t i = 0; i < readings_.size(); ++i) {
+    Cgroups& cgroups = *trees_[i].cgroups;
+    cgroups.populated |= populated(readings_[i]);
+    cgroups.oldest.value = std::min(cgroups.oldest.value, readings_[i].cgroup.value);
+  }
+  shown_.clear();
+  for (std::size_t i = 0; i < readings_.size(); ++i) {
+    const Cgroups& cgroups = *trees_[i].cgroups;
+    if (cgroups.populated ? populated(readings_[i]) : readings_[i].cgroup == cgroups.oldest)
+      shown_.push_back(readings_[i]);
+  }
+  return shown_;
+}
+
 bool PodRegistry::add_cgroup(CgroupId id, std::string_view path) {
   auto place = layout_.place(path);
   if (!place || place->level != PodCgroupPath::Level::kPod) return false;
@@ -156,6 +188,7 @@ bool PodRegistry::add_cgroup(CgroupId id, std::string_view path) {
   if (!index_.try_emplace(id, readings_.size()).second) return true;
 
   trees_.push_back({.uid = std::move(place->uid), .qos = place->qos, .disk = nullptr});
+  count_cgroup(trees_.back());
   PodReading reading;
   reading.cgroup = id;
   readings_.push_back(std::move(reading));
@@ -171,6 +204,7 @@ void PodRegistry::gone(CgroupId id) {
   if (found == index_.end()) return;
   const std::size_t index = found->second;
   index_.erase(found);
+  forget_cgroup(trees_[index]);
   if (index + 1 != readings_.size()) {
     readings_[index] = std::move(readings_.back());
     trees_[index] = std::move(trees_.back());
@@ -213,9 +247,9 @@ PodRegistry::ManifestCounts PodRegistry::manifest_counts() const {
   ManifestCounts manifest_counts;
   std::set<std::string_view> placed;
   for (std::size_t i = 0; i < readings_.size(); ++i) {
+    if (!placed.insert(trees_[i].uid).second) continue;
     const bool told = readings_[i].pod->source == PodSource::kManifest;
     ++(told ? manifest_counts.with_manifest : manifest_counts.without_manifest);
-    placed.insert(trees_[i].uid);
   }
   for (const auto& [uid, pod] : manifests_)
     if (!placed.contains(uid)) ++manifest_counts.without_cgroup;

@@ -5,6 +5,10 @@
 // joins them. A pod-level cgroup without a manifest is a pod too, described by what the tree shows:
 // it still uses memory.
 //
+// A pod may have two cgroups, by the names of both cgroup drivers: a kubelet whose driver was
+// changed leaves the old ones, and that of 1.20 makes empty ones by cgroupfs's names beside
+// systemd's. Those with processes are shown; of empty ones the oldest, if there is no other.
+//
 // A reload or a new limit replaces a Pod only if its description differs, so pointers may be kept
 // and compared. read() allocates nothing while nothing changes.
 #pragma once
@@ -54,7 +58,7 @@ class PodRegistry {
       readings_[i].record = record_of(readings_[i].cgroup);
       if (readings_[i].record) update_limits(i, *readings_[i].record);
     }
-    return readings_;
+    return shown();
   }
 
   // As read(), if no record has moved since: reads only the records for which
@@ -65,7 +69,7 @@ class PodRegistry {
       const hr_record* record = readings_[i].record;
       if (record && is_new(record)) update_limits(i, *record);
     }
-    return readings_;
+    return shown();
   }
 
   // The pod's processes show that it is Guaranteed or node-critical, or no longer do.
@@ -90,10 +94,18 @@ class PodRegistry {
   ManifestCounts manifest_counts() const;
 
  private:
+  // The cgroups of one uid.
+  struct Cgroups {
+    std::size_t count = 0;
+    // As of the last records, if there are several.
+    CgroupId oldest{};
+    bool populated = false;
+  };
   // What the cgroup tree shows of a pod; in the order of readings_.
   struct Tree {
     std::string uid;
     QosClass qos;
+    Cgroups* cgroups = nullptr;  // of the uid
     // The last valid values; HR_UNKNOWN: none so far.
     hr_u64 memory_min = HR_UNKNOWN;
     hr_u64 memory_low = HR_UNKNOWN;
@@ -103,6 +115,9 @@ class PodRegistry {
     bool is_protected = false;              // as its processes show
   };
 
+  std::span<const PodReading> shown();
+  void count_cgroup(Tree& tree);
+  void forget_cgroup(const Tree& tree);
   void update_limits(std::size_t index, const hr_record& record);
   void assign_pod(std::size_t index, std::shared_ptr<const Pod> pod);
   void settle_description(std::size_t index);
@@ -115,7 +130,10 @@ class PodRegistry {
   bool kubelet_describes_ = false;
   std::vector<PodReading> readings_;
   std::vector<Tree> trees_;
-  std::unordered_map<CgroupId, std::size_t> index_;  // into readings_ and trees_
+  std::unordered_map<CgroupId, std::size_t> index_;   // into readings_ and trees_
+  std::unordered_map<std::string, Cgroups> cgroups_;  // by uid; the addresses are kept
+  std::size_t several_ = 0;                           // uids with more than one
+  std::vector<PodReading> shown_;                     // if there are any
 };
 
 }  // namespace headroom::observe

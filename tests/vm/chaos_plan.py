@@ -8,14 +8,19 @@ from dataclasses import dataclass
 # Its pid, also after a fault that has killed it: then that of the next one. 0 would be the script's own process group.
 DAEMON = "$(until pid=$(systemctl show -P MainPID headroomd.service); [ $pid -gt 0 ]; do sleep 0.1; done; echo $pid)"
 BACK = "until systemctl -q is-active headroomd.service; do sleep 0.1; done"
-FAULTS = {
-    "kill": f"kill -9 {DAEMON}; sleep {{0}}; {BACK}",
-    # In the moment when a victim dies: its eviction is on record all the same, and once.
-    "kill-at-eviction": f"""pid={DAEMON}; before=0
-        count() {{{{ n=0; for file in /sys/fs/cgroup/kubepods.slice/*/*pod*/cgroup.events; do
-            read -r _ populated < $file && [ "$populated" = 1 ] && n=$((n + 1)); done 2>/dev/null; }}}}
+# Returns in the moment when a victim dies: its eviction is on record all the same, and once.
+VICTIM_DIES = """before=0; count() {{ n=0; for file in /sys/fs/cgroup/kubepods.slice/*/*pod*/cgroup.events; do
+            read -r _ populated < $file && [ "$populated" = 1 ] && n=$((n + 1)); done 2>/dev/null; }}
         for i in $(seq 1500); do count; [ $n -lt $before ] && break; before=$n; done
-        sleep $(awk 'BEGIN {{{{print {{0}} / 20}}}}'); kill -9 $pid; sleep 0.2; {BACK}""",
+        sleep $(awk 'BEGIN {{print {0} / 20}}')"""
+# systemd says "active" for a moment after SIGKILL.
+KILL = "kill -9 $pid; while [ -d /proc/$pid ]; do sleep 0.1; done"
+FAULTS = {
+    "kill": f"pid={DAEMON}; {KILL}; sleep {{0}}; {BACK}",
+    "kill-at-eviction": f"pid={DAEMON}; {VICTIM_DIES}; {KILL}; {BACK}",
+    # As dpkg and the package's script do it.
+    "upgrade-at-eviction": f"""cd /opt/headroom/bin && cp -p headroomd headroomd.dpkg-new; {VICTIM_DIES}
+        mv headroomd.dpkg-new headroomd && systemctl daemon-reload && systemctl restart headroomd.service""",
     "stop": f"pid={DAEMON}; kill -STOP $pid; sleep {{0}}; kill -CONT $pid",
     "restart": "systemctl restart headroomd.service",
     "reload": "systemctl reload headroomd.service",
@@ -28,9 +33,16 @@ FAULTS = {
     "full-disk": "head -c 64M /dev/zero > /var/log/headroom/filler 2>/dev/null; sleep 2; rm -f /var/log/headroom/filler",
     "clock": "date -s '+3 hours' >/dev/null; sleep {0}; date -s '-3 hours' >/dev/null",
     "cpu-offline": "echo 0 > /sys/devices/system/cpu/cpu1/online; sleep {0}; echo 1 > /sys/devices/system/cpu/cpu1/online",
+    # The first block that can go, from the top: pages of the kernel cannot be moved.
+    "memory-offline": """for block in $(ls -d /sys/devices/system/memory/memory* | sort -rV); do
+            timeout 2 sh -c "echo offline > $block/state" 2>/dev/null && break; done
+        sleep {0}; echo online > $block/state""",
+    # Seen by the daemon alone: its state cannot be written.
+    "run-read-only": f"""remount() {{{{ nsenter -t $1 -m mount -o remount,bind,$2 /run/headroom; }}}}
+        pid={DAEMON}; remount $pid ro; sleep {{0}}; remount $pid rw""",
     # The values that were there before headroomd's: what it restores later must not be its own.
     "other-writer": """for n in 1 2 3 4 5; do for pod in /sys/fs/cgroup/kubepods.slice/*/*pod*/; do
-        echo 100 > $pod/cpu.weight; echo max > $pod/cpu.max; done; sleep 0.1; done 2>/dev/null; true""",
+        echo 100 > $pod/cpu.weight; echo max > $pod/cpu.max; echo max > $pod/memory.high; done; sleep 0.1; done 2>/dev/null; true""",
     "cgroups": """for n in $(seq 20); do mkdir /sys/fs/cgroup/headroom-test-$n; done; sleep 0.2
         for n in $(seq 20); do rmdir /sys/fs/cgroup/headroom-test-$n; done""",
     "pod-cgroups": """for n in $(seq 10); do mkdir -p /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice/c; done; sleep 0.1
@@ -38,6 +50,8 @@ FAULTS = {
             /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice; done""",
     "scrapes": "for n in $(seq 20); do curl -s --max-time 2 -o /dev/null http://127.0.0.1:9750/metrics & done; wait",
 }
+# Those that end the daemon's process by SIGKILL, each once.
+KILLS = ("kill", "kill-at-eviction")
 # How often a fault comes, where it is not once.
 WEIGHTS = {"kill": 3, "kill-at-eviction": 4, "stop": 2}
 

@@ -9,7 +9,7 @@ import json
 import re
 import time
 
-from chaos_plan import FAULTS, plan
+from chaos_plan import FAULTS, KILLS, plan
 from node import ETC, Node, Pod, kubelet_configuration
 
 MEMORY, CPUS = "3G", 2
@@ -22,8 +22,7 @@ MAX_FILES, MAX_THREADS, MAX_MIB = 16, 2, 16
 
 CAPABLE = "/run/systemd/system/headroomd.service.d/oom-score.conf"
 # systemd's message IDs (sd-messages.h): a unit was started, its stop began, its process ended.
-STARTED = "39f53479d3a045ac8e11786248231fbf"
-CHANGES = {STARTED, "de5b426a63be47a7b6ac3eaac82e2f6f", "98e322203f7a4ed290d09fe03c09fe15"}
+STARTED, STOPS, ENDED = "39f53479d3a045ac8e11786248231fbf", "de5b426a63be47a7b6ac3eaac82e2f6f", "98e322203f7a4ed290d09fe03c09fe15"
 OOM_KILL = re.compile(r"oom-kill:.*/headroom-test-([^/]+)\.service")
 LIMITS = ("memory.high", "memory.max", "cpu.max", "cpu.weight", "pids.max")
 
@@ -123,17 +122,29 @@ class Chaos:
         for name in times:
             self.violated(f"{name} was evicted, which had to stay")
 
-    def kernel_kills(self) -> list[tuple[str, bool]]:
-        """Each pod that the kernel's OOM killer took, and whether headroomd was ready at that time."""
-        ready, found = False, []
+    def journal(self) -> list[tuple[float, dict]]:
+        """What the kernel said, and systemd of headroomd's unit, with the seconds since boot, in their order."""
         said = self.vm.run("journalctl -q -b -o json _TRANSPORT=kernel + _PID=1 UNIT=headroomd.service", check=True, timeout=120).out
         entries = [(int(entry["__MONOTONIC_TIMESTAMP"]) / 1e6, entry) for entry in map(json.loads, said.splitlines())]
-        for at, entry in sorted(entries, key=lambda each: each[0]):
-            if entry.get("MESSAGE_ID") in CHANGES:
+        return [each for each in sorted(entries, key=lambda each: each[0]) if each[0] > self.since]
+
+    def kernel_kills(self) -> list[tuple[str, bool]]:
+        """Each pod that the kernel's OOM killer took, and whether headroomd was ready at that time."""
+        ready, found = True, []
+        for _, entry in self.journal():
+            if entry.get("MESSAGE_ID") in (STARTED, STOPS, ENDED):
                 ready = entry["MESSAGE_ID"] == STARTED
-            elif at > self.since and (match := OOM_KILL.search(str(entry["MESSAGE"]))):
+            elif match := OOM_KILL.search(str(entry["MESSAGE"])):
                 found.append((match[1], ready))
         return found
+
+    def check_ends(self) -> None:
+        """The daemon's process ended where a fault ended it, and nowhere else."""
+        ends = [entry for _, entry in self.journal() if entry.get("MESSAGE_ID") == ENDED]  # systemd reports failures only
+        others = [entry["MESSAGE"] for entry in ends if (entry["EXIT_CODE"], entry["EXIT_STATUS"]) != ("killed", "9")]
+        kills = sum(self.faults[name] for name in KILLS)
+        if others or len(ends) > kills:
+            self.violated(f"headroomd ended by itself: {len(ends)} ends, {kills} kills, of others: {others}")
 
     def check_kernel_kills(self) -> list[str]:
         """A daemon that is not there prevents nothing: what died meanwhile is counted."""
@@ -150,6 +161,7 @@ class Chaos:
         if self.pids() != self.began_as:
             self.violated(f"pods that had to stay: {self.began_as} at the start, {self.pids()} at the end")
         self.check_records(self.check_kernel_kills())
+        self.check_ends()
         files, threads, mebibytes = self.own_size()
         if (files > self.size[0] + MAX_FILES or threads > self.size[1] + MAX_THREADS or mebibytes > self.size[2] + MAX_MIB):
             self.violated(f"descriptors, threads and MiB were {self.size} and are {files, threads, mebibytes}")

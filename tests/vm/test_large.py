@@ -85,12 +85,15 @@ def test_reclaim_confined_to_one_node_is_not_the_nodes_shortage(vm):
     """A pod whose cpuset has one NUMA node of eight runs that node full: the others have memory."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="100Mi", pressure={"memory": {"threshold": "20%", "grace": "3s"}}))
-        node.run_script(Pod("confined"), "while :; do dd if=/dev/nvme0n1 of=/dev/null bs=1M 2>/dev/null; done",
-                        "AllowedMemoryNodes=6")
+        # More at once than the one thread of the kernel frees that reclaims for this node.
+        node.run_script(Pod("confined"), """again() { while :; do "$@"; done 2>/dev/null; }
+            again dd if=/dev/nvme0n1 of=/dev/null bs=1M &
+            for number in 1 2 3 4; do again /opt/headroom/bin/workload --hold 40M --exit & done; wait""", "AllowedMemoryNodes=6")
         vm.run("sleep 12", timeout=60)
         pod = next(pod for pod in node.status()["pods"] if pod["name"] == "confined")
         seconds = {cause: waits["ns"] / 1e9 for cause, waits in pod["stalls"].items()}
         print("    " + ", ".join(f"{cause} {value:.2f} s" for cause, value in seconds.items()))
+        assert sum(seconds.values()) > 0.1, seconds
         assert seconds.get("global", 0) <= sum(seconds.values()) / 10, seconds
         assert node.status()["counters"]["evicted"] == 0 and node.alive(node.pods[0])
 
@@ -118,7 +121,8 @@ def test_memory_that_is_plugged_in_during_a_ramp_counts(vm):
     """The pod that grows is evicted at the threshold of the larger machine, and not at that of the smaller."""
     with Node(vm) as node:
         before = metric_bytes(vm, "MemTotal")
-        node.start(kubelet_configuration(hard="500Mi"))
+        # Of eight nodes' memory the kernel keeps so much for itself (watermarks) that kernel.memAvailable may be 450 MiB lower.
+        node.start(kubelet_configuration(hard="700Mi"))
         hog = node.run_pod(Pod("hog"), "--hold 600M --rate 20M --until 4G")
         vm.run("sleep 5")
         vm.plug_memory("1G", 3)
@@ -126,5 +130,5 @@ def test_memory_that_is_plugged_in_during_a_ramp_counts(vm):
         record, = node.wait_for_evictions(1, timeout=200)
         print(f"    {record['available'] // MIB} MiB were available of {record['capacity'] // MIB} MiB")
         assert record["pod"]["name"] == hog.name and record["signal"] == "memory.available" and record["capacity"] > before + 900 * MIB, record
-        assert 450 * MIB < record["available"] < 500 * MIB, record
+        assert 650 * MIB < record["available"] < 700 * MIB, record
         assert node.kernel_oom_kills() == 0

@@ -35,6 +35,10 @@ bool contains_pods_cgroup(std::string_view cgroup, const std::string& pods_cgrou
          (pods.size() == cgroup.size() || pods[cgroup.size()] == '/');
 }
 
+std::filesystem::path unwritten_audit_log(const config::Config& config) {
+  return config.state_dir / "evictions-unwritten.jsonl";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRoot root,
@@ -57,7 +61,9 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
     return tl::make_unexpected(started.error());
   app->start_servers();
   app->actuators_.restore_former_limits();
-  app->engine_.resume(app->eviction_state_.load_victims());
+  app->engine_.resume(app->eviction_state_.load_victims([&] {
+    return report::recorded_evictions(app->config().audit_log, unwritten_audit_log(app->config()));
+  }));
   app->engine_.resume(app->eviction_state_.load_taint_timers());
   return app;
 }
@@ -126,7 +132,7 @@ Instant App::turn(report::WakeSource wake) {
   engine_.commit();
   failsafe.beat(next);
   // After the actions: a disk that hangs delays the next turn, not this kill.
-  eviction_state_.save(engine_.history());
+  eviction_state_.save(engine_.history(), reporter_.evictions_are_kept());
   sources_.log_new_error();
   self_check_if_idle(next);
   return next;
@@ -225,7 +231,7 @@ report::ReporterSetup App::reporter_setup() {
   return {.views = views_,
           .policy = config_.policy(),
           .audit_log = config().audit_log,
-          .unwritten_audit_log = config().state_dir / "evictions-unwritten.jsonl",
+          .unwritten_audit_log = unwritten_audit_log(config()),
           .names = &sources_.names(),
           .qos_of = &qos_class,
           .on_evicted = [this](const report::Eviction& eviction) { servers_.evicted(eviction); }};

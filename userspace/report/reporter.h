@@ -167,6 +167,8 @@ class NodeReporter {
                    std::span<const Outcome> outcomes);
 
   AuditLog::AuditStats audit_stats() const { return audit_.stats(); }
+  // Every eviction that was reported as ended is in the audit log, or kept for the next daemon.
+  bool evictions_are_kept() const { return audit_.all_kept(); }
 
  private:
   void count_losses();

@@ -5,6 +5,7 @@
 #include "daemon/state/unversioned_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace headroom::daemon {
@@ -54,6 +55,25 @@ bool is_persistent(const Victim& victim) {
   return victim.phase != Victim::Phase::kDryRun;
 }
 
+// The same eviction, in whatever phase.
+bool is_same(const Victim& a, const Victim& b) {
+  return a.cgroup == b.cgroup && a.part.is(b.part);
+}
+
+bool is_same_step(const Victim& a, const Victim& b) {
+  return is_same(a, b) && a.phase == b.phase && a.killed_at == b.killed_at;
+}
+
+void remove_recorded(std::vector<Victim>& victims,
+                     const std::vector<report::RecordedEviction>& recorded) {
+  std::erase_if(victims, [&](const Victim& victim) {
+    const report::RecordedEviction eviction{.cgroup = victim.cgroup,
+                                            .terminated_at = victim.terminated_at,
+                                            .killed_at = victim.killed_at};
+    return std::ranges::find(recorded, eviction) != recorded.end();
+  });
+}
+
 // The judge and the reports read these without a check.
 bool is_complete(const Victim& victim) {
   return victim.pod && (victim.reason.cause != Cause::kTaint || victim.reason.taint);
@@ -68,23 +88,32 @@ bool VictimsFile::unchanged(const std::vector<Victim>& victims) const {
   std::size_t i = 0;
   for (const Victim& victim : victims) {
     if (!is_persistent(victim)) continue;
-    if (i == saved_.size() || saved_[i] != std::pair(victim.cgroup, victim.phase)) return false;
+    if (i == saved_.size() || !is_same_step(saved_[i], victim)) return false;
     ++i;
   }
   return i == saved_.size();
 }
 
-Result<> VictimsFile::save(const std::vector<Victim>& victims) {
-  if (unchanged(victims)) return {};
-  std::vector<Victim> persistent;
-  std::vector<std::pair<CgroupId, Victim::Phase>> saved;
-  for (const Victim& victim : victims) {
-    if (!is_persistent(victim)) continue;
-    persistent.push_back(victim);
-    saved.emplace_back(victim.cgroup, victim.phase);
-  }
-  if (auto written = file_.save(persistent); !written) return written;
-  saved_ = std::move(saved);
+// Those that were saved and are missing now, after those that ended before.
+std::vector<Victim> VictimsFile::ended(const std::vector<Victim>& victims) const {
+  std::vector<Victim> ended = ended_;
+  for (const Victim& saved : saved_)
+    if (std::ranges::none_of(victims, [&](const Victim& v) { return is_same(v, saved); }))
+      ended.push_back(saved);
+  if (std::ssize(ended) > kMaxEnded) ended.erase(ended.begin(), ended.end() - kMaxEnded);
+  return ended;
+}
+
+Result<> VictimsFile::save(const std::vector<Victim>& victims, bool recorded) {
+  if (unchanged(victims) && (!recorded || ended_.empty())) return {};
+  std::vector<Victim> in_progress, all;
+  std::ranges::copy_if(victims, std::back_inserter(in_progress), is_persistent);
+  std::vector<Victim> ended = recorded ? std::vector<Victim>{} : this->ended(victims);
+  std::ranges::copy(in_progress, std::back_inserter(all));
+  std::ranges::copy(ended, std::back_inserter(all));
+  if (auto written = file_.save(all); !written) return written;
+  saved_ = std::move(in_progress);
+  ended_ = std::move(ended);
   return {};
 }
 
@@ -96,13 +125,12 @@ Result<std::vector<Victim>> VictimsFile::load() {
     if (!is_complete(victim)) return failure(file_.path().string() + ": a victim is incomplete");
     victims.push_back(after_restart(std::move(victim)));
   }
-  for (const Victim& victim : victims)
-    saved_.emplace_back(victim.cgroup, victim.phase);
+  saved_ = victims;
   return victims;
 }
 
-void EvictionState::save(const History& history) {
-  const auto victims = victims_file_.save(history.victims);
+void EvictionState::save(const History& history, bool recorded) {
+  const auto victims = victims_file_.save(history.victims, recorded);
   const auto timers = taint_timers_file_.save(history.taint_timers);
   const bool failed = !victims || !timers;
   if (failed && !std::exchange(failure_logged_, true))
@@ -111,12 +139,13 @@ void EvictionState::save(const History& history) {
   failure_logged_ = failed;
 }
 
-std::vector<Victim> EvictionState::load_victims() {
+std::vector<Victim> EvictionState::load_victims(const RecordedEvictions& recorded) {
   auto victims = victims_file_.load();
   if (!victims) {
     log::error("{}", victims.error().what);
     return {};
   }
+  if (!victims->empty()) remove_recorded(*victims, recorded());
   for (const Victim& victim : *victims)
     log::info("resuming the eviction of {}/{}", victim.pod->pod_namespace, victim.pod->name);
   return std::move(*victims);

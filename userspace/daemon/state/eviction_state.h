@@ -6,14 +6,16 @@
 #include "base/state/saved_taints.h"
 #include "base/state/state_file.h"
 #include "recording/shapes.h"
+#include "report/eviction/audit_log.h"
 
 #include <headroom/judge.h>
 #include <headroom/result.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace headroom::state {
@@ -84,29 +86,38 @@ class VictimsFile {
   explicit VictimsFile(const std::filesystem::path& state_dir);
 
   // Writes (new file, rename) if the victims differ from what was last saved; cheap otherwise.
-  Result<> save(const std::vector<Victim>& victims);
+  // `recorded`: the audit log has the ends of all that are missing now. Until then they are saved
+  // with the others, so that the next daemon records them.
+  Result<> save(const std::vector<Victim>& victims, bool recorded = true);
   // The victims of this boot; a file of an earlier boot counts as empty (its cgroup ids and times
   // are not valid), as does a missing one. A damaged file is renamed, and an error is returned.
   Result<std::vector<Victim>> load();
 
  private:
   bool unchanged(const std::vector<Victim>& victims) const;
+  std::vector<Victim> ended(const std::vector<Victim>& victims) const;
+
+  static constexpr std::ptrdiff_t kMaxEnded = 64;  // of those that ended, the last
 
   const state::StateFile<std::vector<Victim>> file_;
-  std::vector<std::pair<CgroupId, Victim::Phase>> saved_;
+  std::vector<Victim> saved_;  // in progress
+  std::vector<Victim> ended_;  // saved as well, until they are recorded
 };
 
 class EvictionState {
  public:
+  // Reads the evictions that are in the audit log; called only if there are victims.
+  using RecordedEvictions = std::function<std::vector<report::RecordedEviction>()>;
+
   explicit EvictionState(const std::filesystem::path& state_dir)
       : victims_file_(state_dir), taint_timers_file_(state_dir) {}
 
   // Writes the values that changed since the last call. Of consecutive failures the first is
-  // logged.
-  void save(const History& history);
-  // The victims of an earlier daemon of this boot. An unreadable file is logged and counts as
-  // empty.
-  std::vector<Victim> load_victims();
+  // logged. `recorded`: the audit log has every eviction that ended.
+  void save(const History& history, bool recorded);
+  // The victims of an earlier daemon of this boot, without those whose end is recorded. An
+  // unreadable file is logged and counts as empty.
+  std::vector<Victim> load_victims(const RecordedEvictions& recorded);
   std::vector<TaintTimer> load_taint_timers();
 
  private:

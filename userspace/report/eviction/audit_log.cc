@@ -2,6 +2,7 @@
 #include "report/eviction/audit_log.h"
 
 #include "base/file_io.h"
+#include "base/json_text.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "report/eviction/flight_recorder.h"
@@ -14,8 +15,12 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace headroom::report {
 namespace {
@@ -59,7 +64,38 @@ std::string end_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+Instant instant_at(const nlohmann::json& instants, const char* key) {
+  const auto found = instants.find(key);
+  if (found == instants.end() || !found->is_number_integer()) return {};
+  return Instant(std::chrono::nanoseconds(found->get<std::int64_t>()));
+}
+
+std::optional<RecordedEviction> recorded_eviction(const std::string& line) {
+  const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (text_at(record, "outcome") != name(Ending::kEvicted)) return std::nullopt;
+  const auto cgroup = record.find("cgroup"), instants = record.find("instants_ns");
+  if (cgroup == record.end() || instants == record.end() || !instants->is_object())
+    return std::nullopt;
+  const auto id = cgroup->is_object() ? cgroup->find("id") : cgroup->end();
+  if (id == cgroup->end() || !id->is_number_unsigned()) return std::nullopt;
+  return RecordedEviction{.cgroup = CgroupId{id->get<std::uint64_t>()},
+                          .terminated_at = instant_at(*instants, "terminated"),
+                          .killed_at = instant_at(*instants, "killed")};
+}
+
 }  // namespace
+
+std::vector<RecordedEviction> recorded_evictions(const std::filesystem::path& file,
+                                                 const std::filesystem::path& unwritten_file) {
+  std::vector<RecordedEviction> evictions;
+  // In this order: a line is in the second file before it leaves the first.
+  for (const std::filesystem::path& path : {unwritten_file, file}) {
+    std::istringstream lines(end_of(path));
+    for (std::string line; std::getline(lines, line);)
+      if (const auto eviction = recorded_eviction(line)) evictions.push_back(*eviction);
+  }
+  return evictions;
+}
 
 AuditLog::AuditLog(AuditSetup setup) : setup_(std::move(setup)) {
   if (!setup_.file.empty()) writer_ = std::thread([this] { run(); });
@@ -87,6 +123,11 @@ bool AuditLog::submit(Eviction& eviction) {
   }
   work_.notify_one();
   return true;
+}
+
+bool AuditLog::all_kept() const {
+  const std::lock_guard lock(mutex_);
+  return count_ == 0 && !unkept_;
 }
 
 AuditLog::AuditStats AuditLog::stats() const {
@@ -129,16 +170,17 @@ void AuditLog::take_over_unwritten(std::unique_lock<std::mutex>& lock) {
   write_unwritten(lock);
 }
 
-void AuditLog::keep_for_next_start(const std::string& line) {
-  if (setup_.unwritten_file.empty() || line.empty()) return;
+bool AuditLog::keep_for_next_start(const std::string& line) {
+  if (setup_.unwritten_file.empty()) return false;
   std::error_code missing;
   const auto size = std::filesystem::file_size(setup_.unwritten_file, missing);
-  if (!missing && size + line.size() > kMaxKept) return;
+  if (!missing && size + line.size() > kMaxKept) return false;
   const Result<> kept = append_lines(setup_.unwritten_file, line);
   if (!kept && !keeping_failed_)
     log::warning("{}: an eviction is not recorded if headroomd ends before it is written",
                  kept.error().what);
   keeping_failed_ = !kept;
+  return kept.has_value();
 }
 
 // Waits for a record, for the time of the next retry, or for the stop. False: stopping, so this is
@@ -181,8 +223,9 @@ void AuditLog::format_queued(std::unique_lock<std::mutex>& lock) {
     } catch (const std::exception& e) {
       log::error("format an audit record: {}", e.what());
     }
-    keep_for_next_start(line);
+    const bool kept = line.empty() || keep_for_next_start(line);
     lock.lock();
+    unkept_ |= !kept;
     // Swap back, so that the queue keeps its buffers. The entry is free only after that.
     std::swap(eviction, queue_[first_]);
     first_ = (first_ + 1) % kQueueSize;
@@ -212,6 +255,7 @@ void AuditLog::write_unwritten(std::unique_lock<std::mutex>& lock) {
     unwritten_.pop_front();
     ++stats_.written;
   }
+  unkept_ = false;
   if (!setup_.unwritten_file.empty()) ::unlink(setup_.unwritten_file.c_str());
 }
 

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace headroom::report {
 
@@ -49,6 +50,10 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
+  // Every record that was submitted is in one of the two files, or lost: a daemon that ends now
+  // leaves it to the next one.
+  bool all_kept() const;
+
   // Takes the record by exchanging it with an empty one, whose buffers the caller reuses; allocates
   // nothing. Returns false, and counts the record as lost, if the queue is full.
   bool submit(Eviction& eviction);
@@ -66,7 +71,7 @@ class AuditLog {
   void run();
   bool await_work(std::unique_lock<std::mutex>& lock);
   void take_over_unwritten(std::unique_lock<std::mutex>& lock);
-  void keep_for_next_start(const std::string& line);
+  bool keep_for_next_start(const std::string& line);
   std::string format_record(Eviction& eviction);
   void format_queued(std::unique_lock<std::mutex>& lock);
   void write_unwritten(std::unique_lock<std::mutex>& lock);
@@ -81,10 +86,24 @@ class AuditLog {
   std::size_t count_ = 0;
   std::deque<std::string> unwritten_;
   AuditStats stats_;
+  bool unkept_ = false;  // lines of unwritten_ are in no file
   bool failing_ = false;
   bool keeping_failed_ = false;
   bool stop_ = false;
   std::thread writer_;
 };
+
+// What identifies an eviction in the record and in the saved state; zero: there was no such signal.
+struct RecordedEviction {
+  CgroupId cgroup;
+  Instant terminated_at;
+  Instant killed_at;
+  friend bool operator==(const RecordedEviction&, const RecordedEviction&) = default;
+};
+
+// The evictions of the last 4 MiB of each file whose victims are gone. A file that cannot be read
+// has none, and a line that is no record is left out.
+std::vector<RecordedEviction> recorded_evictions(const std::filesystem::path& file,
+                                                 const std::filesystem::path& unwritten_file);
 
 }  // namespace headroom::report

@@ -32,8 +32,9 @@
 // value is the smaller of the kubelet's and MemAvailable without any page cache, otherwise the
 // kubelet's.
 //
-// What a pod waits for at its own limit is no sign of thrashing. Where waits are observed by cause,
-// the stalled time counts by the share that the node's own causes have in all waits.
+// What a pod waits for at its own limit is no sign of thrashing, and neither is what a cgroup waits
+// for that grows: it waits for the memory it takes itself. Where waits are observed by cause, the
+// stalled time counts by the share that the others have in all waits.
 #pragma once
 
 #include <headroom/units.h>
@@ -74,9 +75,10 @@ struct SwapReading {
   Compressed zswap{};               // memory_left: 0 where it is disabled
   // Since boot, as of counted_at; absent: unknown.
   Instant counted_at{};
-  std::optional<std::uint64_t> refaults{};        // pages, anonymous and of files
-  std::optional<std::uint64_t> reclaimed{};       // pages, by the node's reclaim, no cgroup's
-  std::optional<std::uint64_t> stalled_micros{};  // PSI memory, full; of the node's own causes
+  std::optional<std::uint64_t> refaults{};   // pages, anonymous and of files
+  std::optional<std::uint64_t> reclaimed{};  // pages, by the node's reclaim, no cgroup's
+  // PSI memory, full; of the node's own causes, and not of cgroups that grow
+  std::optional<std::uint64_t> stalled_micros{};
 
   bool has_swap() const { return disk.total > 0 || zram.total > 0; }
 };

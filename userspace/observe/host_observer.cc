@@ -14,17 +14,6 @@
 #include <utility>
 
 namespace headroom::observe {
-namespace {
-
-std::uint64_t node_wide(const hr_stalls& stalls) {
-  std::uint64_t ns = 0;
-  for (const hr_stall_cause cause : kNodeWideCauses)
-    ns += stalls.causes[cause].ns;
-  return ns;
-}
-
-}  // namespace
-
 // The newest sample that is a window old; those before it are dropped.
 const PressureWindow::Sample* PressureWindow::oldest_needed(Instant at) {
   const auto nth = [&](std::size_t i) -> Sample& {
@@ -75,7 +64,8 @@ bool FlushPlan::due(const std::optional<Observation>& available, Instant at) con
   });
 }
 
-void StallAttribution::apply(const hr_stalls* node, std::optional<SwapReading>& reading) {
+void StallAttribution::apply(const hr_stalls* node, double growing,
+                             std::optional<SwapReading>& reading) {
   if (!reading || !reading->stalled_micros) {
     last_.reset();
     return;
@@ -90,7 +80,8 @@ void StallAttribution::apply(const hr_stalls* node, std::optional<SwapReading>& 
     last_ = now;
   } else if (now.at != last_->at) {
     const double all = node ? static_cast<double>(now.all - last_->all) : 0;
-    const double share = all > 0 ? static_cast<double>(now.own - last_->own) / all : 1;
+    const double share =
+        all > 0 ? static_cast<double>(now.own - last_->own) / all * (1 - growing) : 1;
     counted_ += static_cast<std::uint64_t>(std::clamp(share, 0.0, 1.0) *
                                            static_cast<double>(now.micros - last_->micros));
     last_ = now;
@@ -191,7 +182,10 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.swap = parts_.node.swap();
-  stall_attribution_.apply(snapshot.waits.node_stalls, snapshot.swap);
+  if (snapshot.swap && snapshot.cgroups && snapshot.waits.stalls)
+    growing_waiters_.update(parts_.clock(), *snapshot.waits.stalls,
+                            [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); });
+  stall_attribution_.apply(snapshot.waits.node_stalls, growing_waiters_.share(), snapshot.swap);
   snapshot.unaccounted_memory = parts_.node.unaccounted();
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.

@@ -6,6 +6,7 @@
 #include "observe/cgroup/cgroup_files.h"
 #include "observe/cgroup/cgroup_inventory.h"
 #include "observe/cgroup/cgroup_source.h"
+#include "observe/growing_waiters.h"
 #include "observe/node/cpu_wait_source.h"
 #include "observe/node/disk_meter.h"
 #include "observe/node/filesystem_reader.h"
@@ -90,12 +91,14 @@ class FlushPlan {
   Instant next_{};
 };
 
-// StallAttribution: SwapReading::stalled_micros without what pods wait for at their own limits.
+// StallAttribution: SwapReading::stalled_micros without what pods wait for at their own limits, and
+// without the waits of cgroups that grow.
 
 class StallAttribution {
  public:
   // `node`: the waits of all cgroups by cause; null: not observed, then all of the time counts.
-  void apply(const hr_stalls* node, std::optional<SwapReading>& reading);
+  // `growing`: the share of these cgroups in the waits for the node's own causes, 0 to 1.
+  void apply(const hr_stalls* node, double growing, std::optional<SwapReading>& reading);
 
  private:
   struct Totals {
@@ -237,6 +240,7 @@ class HostObserver final : public Observer {
   PodRegistry registry_;
   PartsReader parts_reader_;
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
+  GrowingWaiters growing_waiters_;
   StallAttribution stall_attribution_;
   PressureWindow pressure_;
   FlushPlan flush_plan_;

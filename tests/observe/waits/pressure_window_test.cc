@@ -103,7 +103,7 @@ class StallAttributionTest : public ::testing::Test {
     reading_.counted_at += 250ms;
     *reading_.stalled_micros += micros;
     std::optional<SwapReading> reading = reading_;
-    attribution_.apply(observed ? &stalls_ : nullptr, reading);
+    attribution_.apply(observed ? &stalls_ : nullptr, growing_, reading);
     const std::uint64_t before = std::exchange(counted_, *reading->stalled_micros);
     return counted_ - before;
   }
@@ -114,6 +114,7 @@ class StallAttributionTest : public ::testing::Test {
   hr_stalls stalls_{};
   SwapReading reading_{.counted_at = kStart, .stalled_micros = 0};
   StallAttribution attribution_;
+  double growing_ = 0;
   std::uint64_t counted_ = 0;
 };
 
@@ -133,6 +134,16 @@ TEST_F(StallAttributionTest, APodAtItsOwnLimitDoesNotCount) {
   EXPECT_EQ(count(80'000), 20'000u) << "by the share of the node's causes";
 }
 
+TEST_F(StallAttributionTest, WhatGrowsDoesNotCount) {
+  count(0);
+  growing_ = 0.75;
+  wait(HR_STALL_GLOBAL, 100ms);
+  EXPECT_EQ(count(80'000), 20'000u);
+  wait(HR_STALL_GLOBAL, 50ms);
+  wait(HR_STALL_LIMIT, 50ms);
+  EXPECT_EQ(count(80'000), 10'000u) << "of the half that is the node's";
+}
+
 TEST_F(StallAttributionTest, WhereWaitsAreNotObservedAllOfItCounts) {
   count(0, false);
   EXPECT_EQ(count(70'000, false), 70'000u);
@@ -142,7 +153,7 @@ TEST_F(StallAttributionTest, TheSameReadingCountsOnce) {
   count(0);
   std::optional<SwapReading> again = reading_;
   wait(HR_STALL_GLOBAL, 100ms);
-  attribution_.apply(&stalls_, again);
+  attribution_.apply(&stalls_, 0, again);
   EXPECT_EQ(*again->stalled_micros, counted_);
 }
 

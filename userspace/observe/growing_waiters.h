@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// GrowingWaiters: how much of the waiting for memory is of cgroups that grow. They wait for the
+// memory they take themselves; while no other waits, the node goes on.
+#pragma once
+
+#include <headroom/bpf/abi.h>
+#include <headroom/units.h>
+#include <headroom/waits.h>
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+namespace headroom::observe {
+
+class GrowingWaiters {
+ public:
+  // A cgroup grows if its memory and swap together grew by more than this in a second, in bytes.
+  static constexpr std::int64_t kGrowth = 1 << 20;
+
+  // Null: there is no record of the cgroup in the sweep.
+  using RecordOf = std::function<const hr_record*(CgroupId)>;
+
+  // After a sweep. A cgroup without its memory in both sweeps counts as one that does not grow.
+  void update(Instant at, const ByCgroup<hr_stalls>& stalls, const RecordOf& record_of);
+
+  // Between the last two sweeps, of all waits for the node's own causes: from 0 to 1; 0 if there
+  // were none.
+  double share() const { return share_; }
+
+ private:
+  struct Seen {
+    std::uint64_t ns = 0;    // waits for the node's own causes
+    std::int64_t size = -1;  // bytes of memory and swap; negative: unknown
+  };
+  std::unordered_map<std::uint64_t, Seen> seen_, before_;
+  Instant at_{};
+  double share_ = 0;
+};
+
+// Nanoseconds of waits for the causes that are the node's own.
+std::uint64_t node_wide(const hr_stalls& stalls);
+
+}  // namespace headroom::observe

@@ -70,6 +70,11 @@ constexpr bool is_memory(Signal signal) {
          signal == Signal::kKernelMemAvailable;
 }
 
+// The memory of the node as a whole.
+constexpr bool is_node_memory(Signal signal) {
+  return signal == Signal::kMemoryAvailable || signal == Signal::kKernelMemAvailable;
+}
+
 // Whether releasing memory relieves the signal.
 constexpr bool wants_memory(Signal signal) {
   return is_memory(signal) || signal == Signal::kMemoryPressure;

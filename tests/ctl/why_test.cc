@@ -129,6 +129,29 @@ TEST(Why, AStuckPodNamesItsMemoryHigh) {
   EXPECT_NE(page.find("It was stuck at its own memory.high of 40Mi."), page.npos) << page;
 }
 
+TEST(Why, WithSwapItSaysWhatItCounted) {
+  report::Eviction eviction = test::sample_eviction();
+  EXPECT_EQ(explain(Json::parse(line_of(eviction)), nullptr, {}).find("Swap"), std::string::npos);
+  eviction.swap_room = {.kubelet = (700_MiB).count,
+                        .memory = (20_MiB).count,
+                        .gain = (110_MiB).count,
+                        .filling = (40_MiB).count,
+                        .bound = SwapRoom::Bound::kRoom,
+                        .in_force = true,
+                        .stalled = 0.7};
+  std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
+  for (const char* const text :
+       {"Swap ", "MemAvailable 20Mi; free swap gains 110Mi, of which the next second fills 40Mi",
+        "by the kubelet's rule 700Mi were available"})
+    EXPECT_NE(page.find(text), page.npos) << text << "\n" << page;
+  EXPECT_EQ(page.find("thrashed"), page.npos) << page;
+  eviction.swap_room->bound = SwapRoom::Bound::kThrashing;
+  page = explain(Json::parse(line_of(eviction)), nullptr, {});
+  EXPECT_NE(page.find("the node thrashed, so free swap gained nothing: all tasks waited for 70%"),
+            page.npos)
+      << page;
+}
+
 TEST(Why, MissingFieldsAreLeftOut) {
   for (const char* record : {R"({})", R"({"pod":7,"ranking":{},"instants_ns":[],"latency":"x"})",
                              R"({"outcome":"evicted","ranking":[1,null,{"selection":3}]})"})

@@ -318,6 +318,24 @@ std::vector<std::string> kubelet_lines(const nlohmann::json& record) {
                       milliseconds(at(kubelet, {"samples_age_ms"})), kubelet_target)};
 }
 
+// What memory and swap could still take, by which memory.available was counted (swapAware).
+std::vector<std::string> swap_lines(const nlohmann::json& record) {
+  const nlohmann::json& swap = at(record, {"swap"});
+  if (at(swap, {"in_force"}) != true) return {};
+  const auto amount = [&](const char* key) { return bytes(integer(at(swap, {key}))); };
+  std::vector<std::string> lines{
+      fmt::format("MemAvailable {}; free swap gains {}, of which the next second fills {};",
+                  amount("memory"), amount("gain"), amount("filling")),
+      fmt::format("by the kubelet's rule {} were available", amount("kubelet"))};
+  const nlohmann::json& stalled = at(swap, {"stalled_ratio"});
+  if (text(at(swap, {"bound"})) == "thrashing" && stalled.is_number())
+    lines.push_back(
+        fmt::format("the node thrashed, so free swap gained nothing: all tasks waited for {:.0f}% "
+                    "of the last seconds",
+                    100 * stalled.get<double>()));
+  return lines;
+}
+
 // --- the steps ---------------------------------------------------------------------------------
 
 struct Step {
@@ -389,6 +407,7 @@ std::string explain(const nlohmann::json& record, const nlohmann::json& flight_r
   section(page, "Spared", not_chosen_lines(record), screen);
   section(page, "Kubelet", kubelet_lines(record), screen);
   section(page, "Memory", memory_lines(record), screen);
+  section(page, "Swap", swap_lines(record), screen);
   section(page, "Steps", step_lines(record), screen);
   if (const std::string recording_text =
           render_flight_recording(flight_recording, text(at(record, {"signal"})), screen);

@@ -62,17 +62,13 @@ std::optional<double> fastest_fill(const Policy& policy, Signal signal) {
   return std::nullopt;
 }
 
-// The memory of the node as a whole.
-bool is_of_node(Signal signal) {
-  return signal == Signal::kMemoryAvailable || signal == Signal::kKernelMemAvailable;
-}
-
 // Whether swap decides the signal's value: then it can fall while the working set does not grow,
 // and no faster than pages are written to swap. While the kubelet's value is the smaller, memory is
 // used up before swap is (memory_left()).
 bool is_by_swap_room(const Verdict& verdict, Signal signal) {
   const auto& room = verdict.swap_room;
-  return is_of_node(signal) && room && room->in_force && room->bound != SwapRoom::Bound::kKubelet;
+  return is_node_memory(signal) && room && room->in_force &&
+         room->bound != SwapRoom::Bound::kKubelet;
 }
 
 // How long this threshold may safely go unwatched.
@@ -97,7 +93,7 @@ bool is_guarded(const Policy& policy, const ThresholdReading& reading, const Ver
   const Signal signal = policy.thresholds[reading.index].signal;
   const bool with_swap = verdict.swap_room && verdict.swap_room->gain > 0;
   if (signal == Signal::kKernelMemAvailable && with_swap) return false;
-  return is_of_node(signal) && !is_by_swap_room(verdict, signal) && !reading.met &&
+  return is_node_memory(signal) && !is_by_swap_room(verdict, signal) && !reading.met &&
          !reading.below_since && reading.available && reading.limit;
 }
 

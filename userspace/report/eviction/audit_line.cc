@@ -3,6 +3,7 @@
 
 #include "base/json_text.h"
 #include "report/eviction/messages.h"
+#include "report/status/status_parts.h"
 
 #include <time.h>
 
@@ -254,6 +255,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["candidates"] = decision.rank_info.candidates;
   line["predicted"] = predicted_json(decision);
   line["ladder"] = ladder_json(eviction.ladder);
+  line["swap"] = swap_json(eviction.swap_room);
   line["kubelet"] = kubelet_json(eviction.kubelet);
   line["instants_ns"] = instants_json(eviction);
   line["latency"] = latencies_json(eviction);

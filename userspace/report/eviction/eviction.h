@@ -8,6 +8,7 @@
 #include <headroom/decision.h>
 #include <headroom/judge.h>
 #include <headroom/shadow.h>
+#include <headroom/swap_room.h>
 
 #include <array>
 #include <cstdint>
@@ -115,6 +116,7 @@ struct Eviction {
   std::optional<KubeletPrediction> kubelet;  // what the kubelet would have done
   // Steps of the ladder begun in the minute before the decision.
   LadderStepCounts ladder{};
+  std::optional<SwapRoom> swap_room{};  // at the decision, if it was for the node's memory
   std::shared_ptr<const FlightRecording> flight_recording;  // up to the decision; null: not kept
 };
 

@@ -311,6 +311,7 @@ TrackedEviction& EvictionTracker::start_record(const Outcome& outcome, const Tur
   if (setup_.names)
     eviction.path =
         setup_.names->path_of(decision.part.whole() ? decision.cgroup : decision.part.cgroup);
+  if (is_node_memory(decision.reason.signal)) eviction.swap_room = turn.verdict.swap_room;
   eviction.ladder = recent_ladder_steps_.before(decision.decided_at);
   eviction.message = eviction_message(decision, turn.policy, turn.snapshot, setup_.names);
   copy_ranking(turn, decision.reason.signal, eviction.ranking);

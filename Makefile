@@ -448,6 +448,11 @@ soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is kil
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/soak-cpus --kernel $(or $(KERNEL),6.12) --minutes $(or $(MINUTES),5) --payload $(B)/payload --out $(B)/bench/soak-cpus-$(or $(KERNEL),6.12).json
 
+.PHONY: soak-limits
+soak-limits: deps ## memory limits of twenty pods raised and lowered a thousand times under load, in the lab; KERNEL=… LOWERINGS=…
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/soak-limits --kernel $(KERNEL_OR_DEFAULT) --lowerings $(or $(LOWERINGS),1000) --payload $(B)/payload --out $(B)/bench/soak-limits-$(KERNEL_OR_DEFAULT).json
+
 .PHONY: soak-identity
 soak-identity: $(B)/test/unit ## kills while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
 	$(Q)HEADROOM_SOAK_ROUNDS=$(or $(ROUNDS),10000) HEADROOM_SOAK_SEED=$(or $(SEED),1) \

@@ -4,6 +4,7 @@ node has room and lowered again; and cold memory of pods over their requests."""
 
 import time
 
+import limit_soak
 from node import Node, Pod, kubelet_configuration
 
 MEMORY = "1G"
@@ -101,27 +102,10 @@ def test_a_pod_beyond_its_ceiling_dies_of_its_limit(vm):
 
 
 def test_limits_are_lowered_again_without_a_kill(vm):
-    """Pods that grow over their limits and shrink, again and again; then the daemon ends, and nothing is left raised."""
-    vm.run("swapoff -a", check=True)
-    with Node(vm) as node:
-        node.start(kubelet_configuration(hard="60Mi", **RESCUE))
-        killed = node.kernel_oom_kills()
-        # What it holds goes with the inner process.
-        wave = "while :; do /opt/headroom/bin/workload --hold 30M --rate 60M --until 56M --exit; sleep 2.6; done"
-        pods = [node.run_script(Pod(f"wave-{i}", "burstable", {"memory": "20Mi"}), wave, "MemoryMax=44M") for i in range(6)]
-        vm.run("sleep 45", timeout=90)
-        counts = node.status()["counters"]["pod_memory"]
-        print(f"    {counts}")
-        assert counts["lowerings"] >= 30 and all(node.alive(pod) for pod in pods)
-        assert node.kernel_oom_kills() == killed and node.evictions() == []
-        for pod in pods:
-            vm.run(f"systemctl kill -s STOP {pod.unit}", check=True)
-        node.stop()
-        for pod in pods:
-            limit, high = vm.run(f"cat {container(pod)}/memory.max {container(pod)}/memory.high", check=True).out.split()
-            current = int(vm.run(f"cat {container(pod)}/memory.current", check=True).out)
-            assert int(limit) == 44 * MIB or current > 41 * MIB, (limit, current)
-            assert high == "max", high
+    """A short form of `make soak-limits`."""
+    row = limit_soak.run(vm, pods=6, lowerings=30, seconds=45)
+    print(f"    {row}")
+    assert not limit_soak.faults(row, lowerings=30), row
 
 
 def test_cold_memory_is_pushed_out_and_working_memory_stays(vm):

@@ -182,15 +182,22 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.swap = parts_.node.swap();
-  if (snapshot.swap && snapshot.cgroups && snapshot.waits.stalls)
-    growing_waiters_.update(parts_.clock(), *snapshot.waits.stalls,
-                            [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); });
+  if (snapshot.swap && snapshot.cgroups) update_growing_waiters(snapshot);
   stall_attribution_.apply(snapshot.waits.node_stalls, growing_waiters_.share(), snapshot.swap);
   snapshot.unaccounted_memory = parts_.node.unaccounted();
   snapshot.images = parts_.images;
   // The instant it is all known: no sample is younger than the decision it leads to.
   snapshot.at = parts_.clock();
   return snapshot;
+}
+
+void HostObserver::update_growing_waiters(const Snapshot& snapshot) {
+  if (!snapshot.waits.stalls) {
+    growing_waiters_ = {};
+    return;
+  }
+  growing_waiters_.update(parts_.clock(), *snapshot.waits.stalls,
+                          [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); });
 }
 
 void HostObserver::read_memory() {

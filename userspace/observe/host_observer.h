@@ -227,6 +227,7 @@ class HostObserver final : public Observer {
   const std::string& trouble() const { return error_; }
 
  private:
+  void update_growing_waiters(const Snapshot& snapshot);
   void read_memory();
   void sweep_cgroups(Snapshot& snapshot);
   void read_parts(Snapshot& snapshot);

@@ -55,6 +55,9 @@ struct {
 
 static const struct hr_throttles kNone;
 
+/* hr_throttles.any_since is CLOCK_MONOTONIC: one waits since then, or with this bit none does. */
+#define HR_NONE_WAITS (1ULL << 63)
+
 static __always_inline int is_throttled(struct cfs_rq* queue) {
   return (int)BPF_CORE_READ_BITFIELD_PROBED(queue, throttled); /* one bit since 6.18 */
 }
@@ -80,7 +83,10 @@ int BPF_PROG(throttle, struct cfs_rq* queue) {
   __u64 since = bpf_ktime_get_ns();
   if (bpf_map_update_elem(&waiting, &key, &since, BPF_ANY)) __sync_fetch_and_add(&losses.map, 1);
   struct hr_throttles* cgroup = entry_of(cgrp->kn->id);
-  if (cgroup) __sync_val_compare_and_swap(&cgroup->any_since, 0, since);
+  if (!cgroup) return 0;
+  __u64 before = cgroup->any_since;
+  if (!before || before & HR_NONE_WAITS)
+    __sync_val_compare_and_swap(&cgroup->any_since, before, since);
   return 0;
 }
 
@@ -99,9 +105,14 @@ static __always_inline void charge(struct cfs_rq* queue, __u64 cgroup, __u64 sin
   }
   add_wait(&found->waits, now - since);
   if (any_throttled(queue)) return;
-  /* 0: another CPU ended it just now, while this queue was being throttled. */
-  __u64 any_since = __sync_lock_test_and_set(&found->any_since, 0);
-  __sync_fetch_and_add(&found->any_ns, now - (any_since ? any_since : since));
+  /*
+   * If another CPU has ended it already, the time up to then is counted: two queues that end
+   * together both find the list empty, and this one may have been throttled while the other ended.
+   */
+  __u64 before = __sync_lock_test_and_set(&found->any_since, HR_NONE_WAITS | now);
+  __u64 from = before ? before & ~HR_NONE_WAITS : since;
+  if (before & HR_NONE_WAITS && from < since) from = since;
+  if (now > from) __sync_fetch_and_add(&found->any_ns, now - from);
 }
 
 /* On exit of the function: without quota it returns and leaves the queue throttled. */

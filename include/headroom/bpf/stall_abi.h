@@ -46,7 +46,7 @@ struct hr_stalls {
 struct hr_throttles {
   struct hr_waits waits; /* one for each queue and throttling */
   hr_u64 any_ns;         /* the time in which at least one of the queues waited */
-  hr_u64 any_since;      /* CLOCK_MONOTONIC: one waits since then; 0: none does */
+  hr_u64 any_since;      /* of the program, see throttle.bpf.c */
 };
 
 /* What could not be recorded, since the program was loaded. */

@@ -7,6 +7,7 @@
 #include <headroom/units.h>
 #include <headroom/waits.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -17,6 +18,8 @@ class GrowingWaiters {
  public:
   // A cgroup grows if its memory and swap together grew by more than this in a second, in bytes.
   static constexpr std::int64_t kGrowth = 1 << 20;
+  // In a shorter time than this too few waits end: such a sweep is left out.
+  static constexpr Duration kMinPeriod = std::chrono::milliseconds(500);
 
   // Null: there is no record of the cgroup in the sweep.
   using RecordOf = std::function<const hr_record*(CgroupId)>;
@@ -24,8 +27,8 @@ class GrowingWaiters {
   // After a sweep. A cgroup without its memory in both sweeps counts as one that does not grow.
   void update(Instant at, const ByCgroup<hr_stalls>& stalls, const RecordOf& record_of);
 
-  // Between the last two sweeps, of all waits for the node's own causes: from 0 to 1; 0 if there
-  // were none.
+  // Between the last two of these sweeps, of all waits for the node's own causes: from 0 to 1; 0 if
+  // there were none.
   double share() const { return share_; }
 
  private:

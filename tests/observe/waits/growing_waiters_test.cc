@@ -79,6 +79,21 @@ TEST_F(GrowingWaitersTest, LittleGrowthIsNone) {
   EXPECT_EQ(waiters_.share(), 1);
 }
 
+TEST_F(GrowingWaitersTest, ASweepSoonAfterAnotherIsLeftOut) {
+  sweep(1s);
+  cgroups_[1].global += 600ms;
+  cgroups_[1].memory += 100 * kMiB;
+  sweep(2s);
+  EXPECT_EQ(waiters_.share(), 1);
+  cgroups_[2].global += 5ms;
+  sweep(2s + 10ms);
+  EXPECT_EQ(waiters_.share(), 1);
+  cgroups_[1].global += 495ms;
+  cgroups_[1].memory += 50 * kMiB;
+  sweep(3s);
+  EXPECT_DOUBLE_EQ(waiters_.share(), 0.99);
+}
+
 TEST_F(GrowingWaitersTest, WaitsAtItsOwnLimitAreNotOfTheNode) {
   sweep(1s);
   cgroups_[1].limit += 600ms;

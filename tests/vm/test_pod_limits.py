@@ -103,7 +103,7 @@ def test_a_pod_beyond_its_ceiling_dies_of_its_limit(vm):
 
 def test_limits_are_lowered_again_without_a_kill(vm):
     """A short form of `make soak-limits`."""
-    row = limit_soak.run(vm, pods=6, lowerings=30, seconds=45)
+    row = limit_soak.run(vm, pods=6, lowerings=1000, seconds=45)
     print(f"    {row}")
     assert not limit_soak.faults(row, lowerings=30), row
 

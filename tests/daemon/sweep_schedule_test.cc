@@ -64,17 +64,32 @@ TEST_F(SweepSchedulerTest, EventsBringASweepForwardWithinTheBudget) {
   EXPECT_LE(sweep_scheduler.due(), began);
 }
 
-TEST_F(SweepSchedulerTest, ALookIsPutOffByWhatTheTurnBeforeItCost) {
+TEST_F(SweepSchedulerTest, NoLookIsPutOffBeforeTheCreditIsUsedUp) {
   sweep_scheduler.set_cpu_budget(0.1);
   pass(began, 30ms);
-  EXPECT_LE(sweep_scheduler.next_look(), began) << "a sweep's time is the next sweep's to wait for";
-  look(began + 100ms, 2ms);
-  EXPECT_EQ(sweep_scheduler.next_look(), began + 120ms);
-  pass(began + 1s, 30ms);
-  look(began + 1100ms, 1ms);
-  EXPECT_EQ(sweep_scheduler.next_look(), began + 1110ms) << "the sweep between is not counted";
-  look(began + 2s, 700ms);
-  EXPECT_EQ(sweep_scheduler.next_look(), began + 2s + SweepSchedule::kMaxLookPeriod);
+  Instant at = began;
+  for (int i = 0; i < 240; ++i)
+    look(at += 2ms, 2ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), at) << "480 ms of 500, and 48 earned meanwhile";
+  for (int i = 0; i < 60; ++i)
+    look(at += 2ms, 2ms);
+  EXPECT_GT(sweep_scheduler.next_look(), at);
+  look(at += 5s, 2ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), at) << "the budget filled it up";
+}
+
+TEST_F(SweepSchedulerTest, WithoutCreditALookIsPutOffByWhatTheTurnBeforeItCost) {
+  sweep_scheduler.set_cpu_budget(0.1);
+  pass(began, 30ms);
+  look(began, SweepSchedule::kLookCredit);
+  EXPECT_EQ(sweep_scheduler.next_look(), began) << "a sweep's time is the next sweep's to wait for";
+  look(began, 2ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 20ms);
+  pass(began + 10ms, 30ms);
+  look(began + 20ms, 1ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 30ms) << "the sweep between is not counted";
+  look(began + 30ms, 700ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 30ms + SweepSchedule::kMaxLookPeriod);
 }
 
 }  // namespace

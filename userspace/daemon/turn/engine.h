@@ -74,6 +74,8 @@ class TurnMeter {
 // again, within the CPU budget of the loop.
 //
 // Over its budget the loop sweeps less often; a decision is always based on a sweep of its own.
+// Looks are put off only after they have used up a credit: the moment before a threshold is crossed
+// is short, and there each look is needed.
 
 class SweepSchedule {
  public:
@@ -83,6 +85,8 @@ class SweepSchedule {
   // And a look at the node's memory, while it is above its thresholds, until this long after the
   // turn before it.
   static constexpr Duration kMaxLookPeriod = std::chrono::seconds(1);
+  // The CPU time that looks may use before the budget delays them; the budget fills it up again.
+  static constexpr Duration kLookCredit = std::chrono::milliseconds(500);
 
   explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
 
@@ -99,13 +103,21 @@ class SweepSchedule {
     due_ = std::max(at + period, affordable_);
     period_ = due_ - at;
   }
-  // Records a turn at `at` that looked at the node alone: the next such turn is to be no sooner
-  // than the budget allows. The time of turns that swept is record_sweep()'s.
+  // Records a turn at `at` that looked at the node alone: once the credit is used up, the next such
+  // turn is to be no sooner than the budget allows. The time of turns that swept is
+  // record_sweep()'s.
   void record_look(Instant at) {
     const Duration now = cpu_time_();
-    if (cpu_time_at_last_turn_)
-      next_look_ = at + std::min(affordable_period(now - *cpu_time_at_last_turn_), kMaxLookPeriod);
+    if (cpu_time_at_last_turn_) {
+      const std::chrono::duration<double, Duration::period> earned = (at - last_look_) * budget_;
+      look_credit_ =
+          std::min(look_credit_ + std::chrono::duration_cast<Duration>(earned), kLookCredit);
+      look_credit_ -= now - *cpu_time_at_last_turn_;
+      const Duration missing = std::max(-look_credit_, Duration::zero());
+      next_look_ = at + std::min(affordable_period(missing), kMaxLookPeriod);
+    }
     cpu_time_at_last_turn_ = now;
+    last_look_ = at;
   }
   // Makes the next sweep due at `at`, or as soon after it as the budget allows; never later than it
   // was due before.
@@ -131,6 +143,8 @@ class SweepSchedule {
   std::optional<Duration> cpu_time_at_last_sweep_;
   std::optional<Duration> cpu_time_at_last_turn_;
   Instant affordable_;
+  Duration look_credit_ = kLookCredit;  // below zero: over the budget
+  Instant last_look_;
   Instant next_look_;
   Instant due_;
   Duration period_{0};

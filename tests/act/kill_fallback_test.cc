@@ -2,6 +2,7 @@
 // A write to cgroup.kill that does not return: the processes are killed all the same.
 #include "act/kill/kill_fallback.h"
 
+#include "base/clock.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
@@ -34,13 +35,18 @@ TEST(KillFallback, KillsWhatAWriteThatHangsWouldHaveKilled) {
   const pid_t second = container.spawn_sleeping_child();
   const pid_t bystander = other.spawn_sleeping_child();
   KillFallback fallback;
+  const Instant began = observe::now();
   fallback.begin(pod.directory());
   EXPECT_TRUE(was_killed(first, 2000));
   EXPECT_TRUE(was_killed(second, 2000));
+  const Instant both_gone = observe::now();
   // The write is still under way: what is forked now goes as well.
   EXPECT_TRUE(was_killed(container.spawn_sleeping_child(), 2000));
   fallback.end();
   EXPECT_EQ(fallback.used(), 1u);
+  ASSERT_TRUE(fallback.sent_before_write());
+  EXPECT_GE(*fallback.sent_before_write(), began + KillFallback::kPatience);
+  EXPECT_LT(*fallback.sent_before_write(), both_gone) << "the time of the first SIGKILL";
   EXPECT_FALSE(wait_for(bystander, 50));
   const pid_t later = container.spawn_sleeping_child();
   EXPECT_FALSE(wait_for(later, 50)) << "the write has returned";
@@ -55,6 +61,7 @@ TEST(KillFallback, LeavesAWriteThatReturnsAlone) {
   fallback.end();
   EXPECT_FALSE(wait_for(child, 50));
   EXPECT_EQ(fallback.used(), 0u);
+  EXPECT_FALSE(fallback.sent_before_write());
 }
 
 TEST(KillFallback, TheResultIsThatOfTheWrite) {

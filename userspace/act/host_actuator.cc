@@ -65,7 +65,8 @@ Outcome HostActuator::act(const Decision& decision) {
 
 Outcome HostActuator::kill(const Decision& decision, const CgroupKillFds& kill_fds) const {
   if (kill_fallback_->kill(kill_fds.directory.get(), kill_fds.kill.get()) == 1) {
-    const Outcome killed = done(decision, Outcome::Result::kDone);
+    Outcome killed = done(decision, Outcome::Result::kDone);
+    killed.at = kill_fallback_->sent_before_write().value_or(killed.at);
     reaper_->assist(kill_fds.directory.get());
     return killed;
   }

@@ -2,6 +2,7 @@
 #include "act/kill/kill_fallback.h"
 
 #include "act/kill/reaper.h"
+#include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 
@@ -25,6 +26,7 @@ void KillFallback::begin(int cgroup_directory) {
     const std::lock_guard lock(mutex_);
     directory_ = cgroup_directory;
     due_ = Clock::now() + kPatience;
+    sent_at_.reset();
   }
   changed_.notify_one();
 }
@@ -32,6 +34,11 @@ void KillFallback::begin(int cgroup_directory) {
 void KillFallback::end() {
   const std::lock_guard lock(mutex_);
   directory_ = -1;
+}
+
+std::optional<Instant> KillFallback::sent_before_write() const {
+  const std::lock_guard lock(mutex_);
+  return sent_at_;
 }
 
 long KillFallback::kill(int cgroup_directory, int cgroup_kill) {
@@ -64,9 +71,12 @@ void KillFallback::send_kills(std::unique_lock<std::mutex>& lock, const std::sto
   std::size_t most = 0;
   while (directory && directory_ >= 0 && due_ == began && !stop.stop_requested()) {
     lock.unlock();
-    most = std::max(most, signal_processes(directory.get(), SIGKILL).value_or(0));
+    const std::size_t sent = signal_processes(directory.get(), SIGKILL).value_or(0);
+    const Instant sent_at = observe::now();
+    most = std::max(most, sent);
     lock.lock();
-    if (directory_ < 0) break;
+    if (directory_ < 0 || due_ != began) break;
+    if (sent > 0 && !sent_at_) sent_at_ = sent_at;
     changed_.wait_for(lock, stop, kPeriod, [&] { return directory_ < 0; });
   }
   lock.unlock();

@@ -10,11 +10,14 @@
 
 #include "base/file_io.h"
 
+#include <headroom/units.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -37,6 +40,10 @@ class KillFallback {
   void begin(int cgroup_directory);
   void end();
 
+  // When this thread had sent SIGKILL to the processes, if the latest write had not returned by
+  // then.
+  std::optional<Instant> sent_before_write() const;
+
   // How often the write was too slow.
   std::uint64_t used() const { return used_; }
 
@@ -45,10 +52,11 @@ class KillFallback {
   void run(const std::stop_token& stop);
   void send_kills(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
 
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::condition_variable_any changed_;
   int directory_ = -1;  // the caller's; -1: no write is under way
   Clock::time_point due_{};
+  std::optional<Instant> sent_at_;
   std::atomic<std::uint64_t> used_{0};
   std::jthread thread_;  // last: it uses the above
 };

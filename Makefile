@@ -78,6 +78,7 @@ TESTFLAGS = $(CLANG_TARGET) $(LANGUAGE) $(STRICT) $(RELATIVE) -Wno-sign-conversi
 # --- what there is ---------------------------------------------------------------------------
 BPF_SRC  := $(wildcard bpf/*.bpf.c)
 BPF_SKEL := $(BPF_SRC:bpf/%.bpf.c=$(B)/bpf/%.skel.h)
+TEST_BPF_SKEL := $(patsubst tests/bpf/%.bpf.c,$(B)/bpf/%.skel.h,$(wildcard tests/bpf/*.bpf.c))
 # Nothing is intermediate: what was built once is not built again.
 .SECONDARY:
 # main.cc files are the programs; everything else is the library all of them share.
@@ -153,11 +154,16 @@ tools-ready:
 	  run $(if $(CROSS),make sysroot ARCH=$(ARCH),make deps as root)))
 
 # --- BPF -------------------------------------------------------------------------------------
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c | tools-ready
+define compile_bpf
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(CLANG) -target bpf -D__BPF__ -D__TARGET_ARCH_$(BPF_ARCH) -mcpu=v3 -g -O2 -Wall $(STRICT) -Iinclude -Ibpf $(RELATIVE) \
 	  -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+endef
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c | tools-ready
+	$(compile_bpf)
+$(B)/bpf/%.bpf.o: tests/bpf/%.bpf.c | tools-ready
+	$(compile_bpf)
 
 # Without DWARF, which BPF loaders do not read: BTF says what they need.
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
@@ -202,7 +208,7 @@ $(B)/asan/batch/%.o: $(B)/batch/%.cc $(B)/asan/userspace.pch | $(GENERATED)
 	$(call say,CXX-asan,$<)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(asan_library) -Wno-shadow
-$(B)/asan/tests/%.o: tests/%.cc $(B)/asan/tests.pch | $(BPF_SKEL)
+$(B)/asan/tests/%.o: tests/%.cc $(B)/asan/tests.pch | $(BPF_SKEL) $(TEST_BPF_SKEL)
 	$(call say,CXX-test,$<)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(asan_tests)
@@ -246,7 +252,7 @@ $(B)/bench/%: $(B)/obj/bench/%.o $(B)/libheadroom.a
 	$(Q)$(STEP) $(CXX) $(SYSROOT_FLAG) $(HARDEN_LD) $(CXXFLAGS) $(LDFLAGS) $^ -o $@ $(LDLIBS) -lbenchmark
 
 $(B)/test/unit: $(call aobj,$(UNIT_UNITS) $(VECTOR_UNITS) $(SUPPORT_SRC)) $(B)/libheadroom-asan.a
-$(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a
+$(B)/test/bpf: $(call aobj,$(BPFT_SRC)) $(B)/libheadroom-asan.a | $(TEST_BPF_SKEL)
 $(B)/test/vectors: $(call aobj,$(VECTOR_UNITS) $(VECTOR_LIB))
 $(B)/test/unit $(B)/test/bpf $(B)/test/vectors:
 	$(call say,LINK,$@)
@@ -467,9 +473,10 @@ soak: deps ## the same load without faults: nothing may leak; KERNEL=… MINUTES
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)$(CHAOS) --no-faults --out $(B)/bench/soak-$(KERNEL_OR_DEFAULT).json
 
-bench-evict: deps ## fifty evictions under the fastest filler, in the lab: crossing to kill, kill to memory back
+bench-evict: deps ## fifty evictions under the fastest filler, and fifty beside moves, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
-	$(Q)tests/vm/bench-evict --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/evict.json
+	$(Q)for kernel in $(or $(KERNEL),6.1 6.12 newest); do \
+	  tests/vm/bench-evict --kernel $$kernel --payload $(B)/payload --out $(B)/bench/evict-$$kernel.json || exit; done
 
 bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

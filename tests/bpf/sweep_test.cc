@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sweep on the kernel at hand: ids, births, deaths, CPU time, pressure, losses, parity.
+#include "act/kill/kill_fallback.h"
+#include "cgroup_mutex.h"
 #include "daemon/turn/allocation_count.h"
 #include "observe/best_source.h"
 #include "observe/bpf/bpf_sweep.h"
@@ -11,11 +13,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -29,6 +34,7 @@
 namespace headroom::observe {
 namespace {
 
+using test::HeldCgroupMutex;
 using test::TestCgroup;
 using test::writable_cgroup2;
 
@@ -328,35 +334,54 @@ TEST_F(Sweep, EachCgroupIsSeenOnceWhileOthersComeAndGo) {
   EXPECT_GT(most_calls, kept.size());
 }
 
-// An attach holds cgroup_mutex while it waits for an RCU grace period.
-TEST_F(Sweep, APassDoesNotWaitForAttaches) {
-  TestCgroup parent("attach");
-  TestCgroup one(parent, "one");
-  TestCgroup other(parent, "other");
-  const pid_t task = one.spawn_sleeping_child();
+// An attach holds cgroup_mutex while it waits for an RCU grace period, seconds at worst.
+TEST_F(Sweep, APassDoesNotWaitForCgroupMutex) {
   auto called = BpfSweep::open({.root = root_, .capacity = 4096});
-  auto iterated = BpfSweep::open({.root = root_, .capacity = 4096, .by_call = false});
-  ASSERT_TRUE(called && iterated);
+  ASSERT_TRUE(called) << called.error().what;
   if (!(*called)->by_call()) GTEST_SKIP() << "this kernel lets no called program walk the tree";
-  const Meanwhile attaches([&] {
-    for (const TestCgroup* to : {&other, &one})
-      std::ofstream(to->path() + "/cgroup.procs") << task;
+  const TestCgroup pod("mutex");
+  const auto mutex = HeldCgroupMutex::hold(pod.path());
+  ASSERT_TRUE(mutex) << mutex.error().what;
+  std::atomic<bool> made = false;
+  const std::string other = pod.path() + "/other";
+  std::thread maker([&] {
+    mkdir(other.c_str(), 0755);
+    made = true;
   });
-  const auto time_of_passes = [](BpfSweep& sweep) {
-    sweep.set_urgent(true);
-    const auto start = std::chrono::steady_clock::now();
-    for (int pass = 0; pass < 50; ++pass)
-      EXPECT_TRUE(sweep.sweep());
-    return std::chrono::steady_clock::now() - start;
-  };
-  const auto without = time_of_passes(**called);
-  const auto with = time_of_passes(**iterated);
-  EXPECT_LT(without, with);
-  RecordProperty("called_us", static_cast<int>(without / std::chrono::microseconds(50)));
-  RecordProperty("iterated_us", static_cast<int>(with / std::chrono::microseconds(50)));
-  std::printf("a pass beside attaches: %lld us by call, %lld us by iterator\n",
-              static_cast<long long>(without / std::chrono::microseconds(50)),
-              static_cast<long long>(with / std::chrono::microseconds(50)));
+  for (const bool urgent : {false, true}) {
+    (*called)->set_urgent(urgent);
+    for (int pass = 0; pass < 20; ++pass)
+      EXPECT_TRUE((*called)->sweep());
+  }
+  EXPECT_TRUE((*mutex)->is_held());
+  EXPECT_FALSE(made) << "mkdir takes it";
+  (*mutex)->let_go();
+  maker.join();
+  rmdir(other.c_str());
+}
+
+// Nor does a kill, whose write to cgroup.kill does.
+TEST_F(Sweep, AKillDoesNotWaitForCgroupMutex) {
+  TestCgroup pod("mutex-kill");
+  const pid_t child = pod.spawn_sleeping_child();
+  const Fd kill(openat(pod.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  act::KillFallback fallback;
+  const auto mutex = HeldCgroupMutex::hold(pod.path());
+  ASSERT_TRUE(mutex) << mutex.error().what;
+  std::atomic<bool> written = false;
+  std::thread killer([&] {
+    EXPECT_EQ(fallback.kill(pod.directory(), kill.get()), 1);
+    written = true;
+  });
+  const auto status = test::wait_for(child, 5000);
+  EXPECT_TRUE(status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL);
+  EXPECT_TRUE((*mutex)->is_held());
+  EXPECT_FALSE(written);
+  for (int i = 0; i < 1000 && !fallback.sent_before_write(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(fallback.sent_before_write());
+  (*mutex)->let_go();
+  killer.join();
 }
 
 // Nothing that is there is read as gone, however many there are.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -41,6 +43,23 @@ TEST(Published, TheWriterSeesTheLatestPublication) {
     EXPECT_NE(&next, previous);
     EXPECT_EQ(previous->front(), 7);
   });
+}
+
+TEST(Published, ABufferThatNoReaderNeedsAnyMoreGivesItsMemoryBack) {
+  Published<std::shared_ptr<int>> published;
+  const auto use = std::make_shared<int>();
+  const auto show_it = [&] { published.publish([&](auto& next, const auto*) { next = use; }); };
+  show_it();
+  {
+    const auto reading = published.latest();
+    for (std::uint64_t i = 0; i < 2 * published.kIdle; ++i)
+      show_it();
+    EXPECT_EQ(**reading, 0) << "a reader keeps its buffer";
+    EXPECT_EQ(use.use_count(), 1 + 3);
+  }
+  for (std::uint64_t i = 0; i <= published.kIdle; ++i)
+    show_it();
+  EXPECT_EQ(use.use_count(), 1 + 2);
 }
 
 TEST(Published, WhenReadersHoldEveryBufferThePublicationIsSkippedAndCounted) {

@@ -3,9 +3,10 @@
 //
 // The writer fills a buffer that has no reader and then publishes it: the mutex is held only to
 // swap an index, so a slow reader never delays the loop. A recently used buffer is preferred to an
-// idle one: while no reader is slow, two of them are used and the others take no memory; once each
-// has grown, publishing allocates nothing. If readers hold every other buffer, the publication is
-// skipped and counted: readers then see slightly older values.
+// idle one: while no reader is slow, two of them are used, and the others give their memory back
+// after kIdle publications; once each has grown, publishing allocates nothing. If readers hold
+// every other buffer, the publication is skipped and counted: readers then see slightly older
+// values.
 #pragma once
 
 #include <array>
@@ -20,6 +21,8 @@ namespace headroom::report {
 template <class T, std::size_t kSlots = 4>
 class Published {
  public:
+  static constexpr std::uint64_t kIdle = 60;
+
   // Held by a reader. Its buffer is not written to while the guard exists.
   class ReadGuard {
    public:
@@ -81,8 +84,10 @@ class Published {
     }
     // Only this thread writes current_, so reading it here without the lock is not a data race.
     fill(slots_[*slot], current_ ? &slots_[*current_] : nullptr);
+    written_[*slot] = ++publications_;
     const std::lock_guard lock(mutex_);
     current_ = slot;
+    release_idle();
     return true;
   }
 
@@ -98,8 +103,20 @@ class Published {
     return std::nullopt;
   }
 
+  // No reader gets a buffer that is not the published one.
+  void release_idle() {
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      if (written_[slot] == 0 || publications_ - written_[slot] < kIdle || readers_[slot] > 0)
+        continue;
+      slots_[slot] = T{};
+      written_[slot] = 0;
+    }
+  }
+
   mutable std::mutex mutex_;
   std::array<T, kSlots> slots_{};
+  std::array<std::uint64_t, kSlots> written_{};  // the number of its publication; 0: it is empty
+  std::uint64_t publications_ = 0;
   mutable std::array<std::uint32_t, kSlots> readers_{};
   std::optional<std::size_t> current_;
   std::uint64_t skipped_ = 0;

@@ -86,7 +86,7 @@ class SweepSchedule {
   // turn before it.
   static constexpr Duration kMaxLookPeriod = std::chrono::seconds(1);
   // The CPU time that looks may use before the budget delays them; the budget fills it up again.
-  static constexpr Duration kLookCredit = std::chrono::milliseconds(500);
+  static constexpr Duration kLookCredit = std::chrono::seconds(2);
 
   explicit SweepSchedule(CpuTime cpu_time) : cpu_time_(cpu_time) {}
 

@@ -21,6 +21,7 @@ namespace headroom::report {
 template <class T, std::size_t kSlots = 4>
 class Published {
  public:
+  // Publications after which a buffer that none of them used is emptied.
   static constexpr std::uint64_t kIdle = 60;
 
   // Held by a reader. Its buffer is not written to while the guard exists.
@@ -85,9 +86,11 @@ class Published {
     // Only this thread writes current_, so reading it here without the lock is not a data race.
     fill(slots_[*slot], current_ ? &slots_[*current_] : nullptr);
     written_[*slot] = ++publications_;
-    const std::lock_guard lock(mutex_);
-    current_ = slot;
-    release_idle();
+    // Emptied without the mutex: no reader gets a buffer that is not the published one.
+    if (const auto idle = make_current(*slot)) {
+      slots_[*idle] = T{};
+      written_[*idle] = 0;
+    }
     return true;
   }
 
@@ -103,14 +106,14 @@ class Published {
     return std::nullopt;
   }
 
-  // No reader gets a buffer that is not the published one.
-  void release_idle() {
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
-      if (written_[slot] == 0 || publications_ - written_[slot] < kIdle || readers_[slot] > 0)
-        continue;
-      slots_[slot] = T{};
-      written_[slot] = 0;
-    }
+  // Returns a buffer that has been idle for long, if there is one.
+  std::optional<std::size_t> make_current(std::size_t published) {
+    const std::lock_guard lock(mutex_);
+    current_ = published;
+    for (std::size_t slot = 0; slot < kSlots; ++slot)
+      if (written_[slot] > 0 && publications_ - written_[slot] >= kIdle && readers_[slot] == 0)
+        return slot;
+    return std::nullopt;
   }
 
   mutable std::mutex mutex_;

@@ -34,7 +34,7 @@ TEST(KillFallback, KillsWhatAWriteThatHangsWouldHaveKilled) {
   const pid_t first = pod.spawn_sleeping_child();
   const pid_t second = container.spawn_sleeping_child();
   const pid_t bystander = other.spawn_sleeping_child();
-  KillFallback fallback;
+  KillFallback fallback(&observe::now);
   const Instant began = observe::now();
   fallback.begin(pod.directory());
   EXPECT_TRUE(was_killed(first, 2000));
@@ -56,7 +56,7 @@ TEST(KillFallback, LeavesAWriteThatReturnsAlone) {
   if (!writable_cgroup2()) GTEST_SKIP() << "no writable cgroup v2";
   TestCgroup pod("kill-quick");
   const pid_t child = pod.spawn_sleeping_child();
-  KillFallback fallback;
+  KillFallback fallback(&observe::now);
   fallback.begin(pod.directory());
   fallback.end();
   EXPECT_FALSE(wait_for(child, 50));
@@ -69,7 +69,7 @@ TEST(KillFallback, TheResultIsThatOfTheWrite) {
   TestCgroup pod("kill-result");
   const pid_t child = pod.spawn_sleeping_child();
   const Fd kill(::openat(pod.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
-  KillFallback fallback;
+  KillFallback fallback(&observe::now);
   EXPECT_EQ(fallback.kill(pod.directory(), kill.get()), 1);
   EXPECT_TRUE(was_killed(child, 2000));
   errno = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sweep on the kernel at hand: ids, births, deaths, CPU time, pressure, losses, parity.
 #include "act/kill/kill_fallback.h"
+#include "base/clock.h"
 #include "cgroup_mutex.h"
 #include "daemon/turn/allocation_count.h"
 #include "observe/best_source.h"
@@ -368,7 +369,7 @@ TEST_F(Sweep, AKillDoesNotWaitForCgroupMutex) {
   TestCgroup pod("mutex-kill");
   const pid_t child = pod.spawn_sleeping_child();
   const Fd kill(openat(pod.directory(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
-  act::KillFallback fallback;
+  act::KillFallback fallback(&observe::now);
   const auto mutex = HeldCgroupMutex::hold(pod.path());
   ASSERT_TRUE(mutex) << mutex.error().what;
   std::atomic<bool> written = false;

@@ -43,7 +43,7 @@ class HostActuator final : public Actuator {
         async_actions_(std::make_unique<AsyncActions>(now)),
         limits_(std::move(limits)),
         reaper_(std::make_unique<Reaper>(limits_)),
-        kill_fallback_(std::make_unique<KillFallback>()) {
+        kill_fallback_(std::make_unique<KillFallback>(now)) {
     signalled_processes_.reserve(kMaxSignalledProcesses);
   }
 

@@ -2,7 +2,6 @@
 #include "act/kill/kill_fallback.h"
 
 #include "act/kill/reaper.h"
-#include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 
@@ -15,7 +14,7 @@
 
 namespace headroom::act {
 
-KillFallback::KillFallback() {
+KillFallback::KillFallback(Instant (*now)()) : now_(now) {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
@@ -72,7 +71,7 @@ void KillFallback::send_kills(std::unique_lock<std::mutex>& lock, const std::sto
   while (directory && directory_ >= 0 && due_ == began && !stop.stop_requested()) {
     lock.unlock();
     const std::size_t sent = signal_processes(directory.get(), SIGKILL).value_or(0);
-    const Instant sent_at = observe::now();
+    const Instant sent_at = now_();
     most = std::max(most, sent);
     lock.lock();
     if (directory_ < 0 || due_ != began) break;

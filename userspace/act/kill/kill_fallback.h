@@ -29,7 +29,8 @@ class KillFallback {
   // Between two looks for processes that are new.
   static constexpr std::chrono::milliseconds kPeriod{5};
 
-  KillFallback();
+  // `now` is asked from this thread.
+  explicit KillFallback(Instant (*now)());
   ~KillFallback();
 
   // Writes to cgroup.kill of the cgroup with this directory, with this thread behind it. The result
@@ -52,6 +53,7 @@ class KillFallback {
   void run(const std::stop_token& stop);
   void send_kills(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
 
+  Instant (*now_)();
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable_any changed_;
   int directory_ = -1;  // the caller's; -1: no write is under way

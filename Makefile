@@ -64,7 +64,7 @@ HARDEN_LD := -fPIE -pie -Wl,-z,relro,-z,now
 # Of a batch a program takes only what it calls.
 HARDEN_CXX += -ffunction-sections -fdata-sections
 HARDEN_LD += -Wl,--gc-sections -Wl,--as-needed
-# Not the builder's: what runs once for a person need not be fast.
+# Not the builder's: what runs once, for a person or at a start or reload, need not be fast.
 OPTIMIZE := -O2
 ifeq ($(origin CXXFLAGS),undefined)
 CXXFLAGS = -g1 $(OPTIMIZE)
@@ -109,7 +109,7 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
 # links with the libraries of every batch that it takes from, so folders share batches by what they link. BATCH= compiles each
 # file alone.
 BATCH ?= 1
-GROUPS := --group daemon=act,daemon,observe --group shared=base,config,manifest,recording,report,simulate
+GROUPS := --group daemon=act,daemon,observe --group shared=base,recording,report,simulate
 ifneq ($(BATCH),)
 include $(B)/batch/batches.mk $(B)/batch-tests/batches.mk $(B)/batch-vectors/batches.mk
 endif
@@ -194,7 +194,7 @@ $(B)/obj/batch/%.o: $(B)/batch/%.cc | tools-ready $(GENERATED)
 $(B)/batch/%.cc: $(B)/batch/batches.mk ;
 $(B)/batch-tests/%.cc: $(B)/batch-tests/batches.mk ;
 $(B)/batch-vectors/%.cc: $(B)/batch-vectors/batches.mk ;
-$(B)/obj/userspace/ctl/%.o $(B)/obj/userspace/kube/%.o $(B)/obj/batch/ctl-%.o $(B)/obj/batch/kube-%.o: OPTIMIZE := -O1
+$(foreach part,ctl config kube manifest,$(B)/obj/userspace/$(part)/%.o) $(foreach batch,ctl config kube manifest,$(B)/obj/batch/$(batch)-%.o): OPTIMIZE := -O1
 
 # The sanitizers are in the library that is tested, not in the tests' own tables.
 asan_library = $(CCACHE) $(CLANGXX) $(TESTFLAGS) $(SANITIZE) -include-pch $(B)/asan/userspace.pch -I. -c $< -o $@

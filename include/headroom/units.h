@@ -21,6 +21,10 @@ struct BootTime {
 using Instant = BootTime::time_point;
 using Duration = std::chrono::nanoseconds;
 
+constexpr double seconds_of(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 // A number of bytes. Signed, so that a difference can be negative and does not wrap
 // (kubernetes/kubernetes 52386, 114332: an unsigned subtraction evicted whole nodes).
 struct Bytes {

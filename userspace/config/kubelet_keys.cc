@@ -8,7 +8,7 @@ namespace headroom::config {
 namespace {
 
 // Sorted (checked below) for binary search.
-constexpr auto kKeys = std::to_array<std::string_view>({
+constexpr auto kKubeletKeys = std::to_array<std::string_view>({
     "address",
     "allowedUnsafeSysctls",
     "apiVersion",
@@ -138,7 +138,7 @@ constexpr auto kKeys = std::to_array<std::string_view>({
     "volumePluginDir",
     "volumeStatsAggPeriod",
 });
-static_assert(std::is_sorted(kKeys.begin(), kKeys.end()));
+static_assert(std::is_sorted(kKubeletKeys.begin(), kKubeletKeys.end()));
 
 constexpr auto kIgnored = std::to_array<IgnoredKubeletKey>({
     {"failSwapOn", "headroomd runs with swap on or off"},
@@ -155,7 +155,7 @@ constexpr auto kIgnored = std::to_array<IgnoredKubeletKey>({
 }  // namespace
 
 std::span<const std::string_view> kubelet_keys() {
-  return kKeys;
+  return kKubeletKeys;
 }
 
 std::span<const IgnoredKubeletKey> ignored_kubelet_keys() {
@@ -163,7 +163,7 @@ std::span<const IgnoredKubeletKey> ignored_kubelet_keys() {
 }
 
 bool is_kubelet_key(std::string_view key) {
-  return std::binary_search(kKeys.begin(), kKeys.end(), key);
+  return std::binary_search(kKubeletKeys.begin(), kKubeletKeys.end(), key);
 }
 
 }  // namespace headroom::config

@@ -119,7 +119,7 @@ std::string time_difference(Instant own_time, std::optional<Instant> other_time,
 }
 
 std::string since(const Replayed& replayed, Instant at) {
-  return fmt::format("+{:.3f}s", std::chrono::duration<double>(at - replayed.first).count());
+  return fmt::format("+{:.3f}s", seconds_of(at - replayed.first));
 }
 
 Row row(const Replayed& replayed, const ReplayedTurn& answer, const char* mark, Colour colour,
@@ -153,10 +153,9 @@ void add_rows(const Replayed& replayed, const ReplayedTurn& answer, std::vector<
 std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
   const WallTime begun{std::chrono::duration_cast<WallTime::duration>(
       replayed.first.time_since_epoch() + Duration(wall_offset))};
-  std::string line =
-      fmt::format("recorded {} for {}: {} turns, {} lost\n", rfc3339(begun).substr(0, 19),
-                  seconds(std::chrono::duration<double>(replayed.last - replayed.first).count()),
-                  replayed.turns, replayed.lost);
+  std::string line = fmt::format(
+      "recorded {} for {}: {} turns, {} lost\n", rfc3339(begun).substr(0, 19),
+      seconds(seconds_of(replayed.last - replayed.first)), replayed.turns, replayed.lost);
   if (replayed.cut_short) line += "the recording was cut short: later turns are unknown\n";
   return line;
 }
@@ -229,13 +228,12 @@ std::string render_replay(const Replayed& replayed, std::int64_t wall_offset,
 std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
   Json answers = Json::array();
   for (const ReplayedTurn& answer : replayed.answers)
-    answers.push_back(
-        {{"at_ns", answer.at.time_since_epoch().count()},
-         {"seconds", std::chrono::duration<double>(answer.at - replayed.first).count()},
-         {"same_actions", answer.same_acts},
-         {"identical", answer.identical},
-         {"recorded", decisions_json(answer.recorded)},
-         {"replayed", decisions_json(answer.replayed)}});
+    answers.push_back({{"at_ns", answer.at.time_since_epoch().count()},
+                       {"seconds", seconds_of(answer.at - replayed.first)},
+                       {"same_actions", answer.same_acts},
+                       {"identical", answer.identical},
+                       {"recorded", decisions_json(answer.recorded)},
+                       {"replayed", decisions_json(answer.replayed)}});
   const Json whole{{"first_ns", replayed.first.time_since_epoch().count()},
                    {"last_ns", replayed.last.time_since_epoch().count()},
                    {"wall_offset_ns", wall_offset},

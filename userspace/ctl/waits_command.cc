@@ -169,16 +169,16 @@ std::string waits_json(const std::string& document) {
   return to_json_text(shown) + "\n";
 }
 
-Result<double> seconds_of(const std::string& length) {
+Result<double> parse_seconds(const std::string& length) {
   if (length.empty()) return 0.0;
   const auto parsed = parse_go_duration(length);
   if (!parsed || *parsed < std::chrono::seconds(1))
     return failure("--for " + length + ": expected at least one second, such as 30s or 5m");
-  return std::chrono::duration<double>(*parsed).count();
+  return seconds_of(*parsed);
 }
 
 int run_waits(const WaitsOptions& options) {
-  const auto length = seconds_of(options.length);
+  const auto length = parse_seconds(options.length);
   if (!length) {
     print_error(length.error());
     return kUsage;

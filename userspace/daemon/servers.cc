@@ -255,7 +255,7 @@ void add_program_families(const observe::BpfCosts& programs, report::Families& f
       "headroom_bpf_runs_total",
       "Runs of headroomd's BPF programs, counted while kernel.bpf_stats_enabled is set.");
   for (const observe::BpfCost& each : programs.read()) {
-    run.add(std::chrono::duration<double>(each.run).count(), {{"program", each.program}});
+    run.add(seconds_of(each.run), {{"program", each.program}});
     runs.add(each.runs, {{"program", each.program}});
   }
   run.append_to(families);

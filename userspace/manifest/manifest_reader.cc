@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -20,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using config::Diagnostic;
 using config::Diagnostics;
+using config::Int32;
 using config::Section;
 
 // One reading, of one file.
@@ -105,7 +105,6 @@ class ManifestParser {
     const std::size_t before = complaints_.size();
     const auto metadata = section.map("metadata");
     const auto spec = section.map("spec");
-    using Int32 = std::numeric_limits<std::int32_t>;
     const auto has_text = [](const Section& of, std::string_view key) {
       const auto text = of.string(key);
       return text && !text->empty();

@@ -6,22 +6,22 @@
 #include "manifest/pod_fields.h"
 
 #include <array>
-#include <limits>
 #include <utility>
 
 namespace headroom::observe {
 namespace {
 
 using config::Choice;
+using config::Int32;
 using config::Section;
 
-constexpr std::array<Choice<TaintEffect>, 3> kEffects{
+constexpr std::array<Choice<TaintEffect>, 3> kTaintEffects{
     {{"NoSchedule", TaintEffect::kNoSchedule},
      {"PreferNoSchedule", TaintEffect::kPreferNoSchedule},
      {"NoExecute", TaintEffect::kNoExecute}}};
-constexpr std::array<Choice<QosClass>, 3> kQosClasses{{{"Guaranteed", QosClass::kGuaranteed},
-                                                       {"Burstable", QosClass::kBurstable},
-                                                       {"BestEffort", QosClass::kBestEffort}}};
+constexpr std::array<Choice<QosClass>, 3> kPodQosClasses{{{"Guaranteed", QosClass::kGuaranteed},
+                                                          {"Burstable", QosClass::kBurstable},
+                                                          {"BestEffort", QosClass::kBestEffort}}};
 
 // A list of a thousand nodes, each with its images, has a million keys and values.
 constexpr std::size_t kMaxNodes = 5'000'000;
@@ -39,7 +39,7 @@ void read_taints(const Section& spec, std::vector<Taint>& taints) {
   if (!sections) return;
   for (const Section& section : *sections) {
     const auto key = section.string("key");
-    const auto effect = section.choice<TaintEffect>("effect", kEffects);
+    const auto effect = section.choice<TaintEffect>("effect", kTaintEffects);
     if (!section.has("key"))
       section.add_error_at(section.line(), "missing " + section.path_of("key"));
     if (!section.has("effect"))
@@ -49,12 +49,11 @@ void read_taints(const Section& spec, std::vector<Taint>& taints) {
 }
 
 PodOnNode read_pod_on_node(const Section& section) {
-  using Int32 = std::numeric_limits<std::int32_t>;
   PodOnNode pod;
   pod.pod_namespace = section.string("namespace").value_or("");
   pod.name = section.string("name").value_or("");
   pod.uid = section.string("uid").value_or("");
-  if (const auto qos = section.choice<QosClass>("qosClass", kQosClasses)) pod.qos = *qos;
+  if (const auto qos = section.choice<QosClass>("qosClass", kPodQosClasses)) pod.qos = *qos;
   if (const auto priority = section.integer("priority", Int32::min(), Int32::max()))
     pod.priority = static_cast<std::int32_t>(*priority);
   pod.critical = section.boolean("critical").value_or(false);

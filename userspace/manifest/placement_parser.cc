@@ -23,7 +23,7 @@ constexpr std::array<Choice<Toleration::Operator>, 4> kTolerationOperators{
      {"Exists", Toleration::Operator::kExists},
      {"Gt", Toleration::Operator::kGt},
      {"Lt", Toleration::Operator::kLt}}};
-constexpr std::array<Choice<TaintEffect>, 3> kEffects{
+constexpr std::array<Choice<TaintEffect>, 3> kTolerationEffects{
     {{"NoSchedule", TaintEffect::kNoSchedule},
      {"PreferNoSchedule", TaintEffect::kPreferNoSchedule},
      {"NoExecute", TaintEffect::kNoExecute}}};
@@ -31,13 +31,6 @@ constexpr std::array<Choice<HostPort::Protocol>, 3> kProtocols{
     {{"TCP", HostPort::Protocol::kTcp},
      {"UDP", HostPort::Protocol::kUdp},
      {"SCTP", HostPort::Protocol::kSctp}}};
-
-std::string required(const Section& section, std::string_view key) {
-  const auto text = section.string(key);
-  if (!section.has(key) || text == "")
-    section.add_error_at(section.line_of(key), "missing " + section.path_of(key));
-  return text.value_or("");
-}
 
 // Absent and empty are one here, as they are in the API.
 bool has_nonempty(const Section& section, std::string_view key) {
@@ -71,7 +64,7 @@ void check_operator_values(const Section& section, const LabelRequirement& requi
 
 LabelRequirement read_requirement(const Section& section) {
   LabelRequirement requirement;
-  requirement.key = required(section, "key");
+  requirement.key = section.required_string("key");
   const auto op = section.choice<Operator>("operator", kOperators);
   if (!section.has("operator"))
     section.add_error_at(section.line(), "missing " + section.path_of("operator"));
@@ -152,7 +145,7 @@ Toleration read_toleration(const Section& section) {
   if (has_nonempty(section, "operator"))
     op = section.choice<Toleration::Operator>("operator", kTolerationOperators);
   if (has_nonempty(section, "effect"))
-    toleration.effect = section.choice<TaintEffect>("effect", kEffects);
+    toleration.effect = section.choice<TaintEffect>("effect", kTolerationEffects);
   if (const auto seconds = section.integer("tolerationSeconds"))
     toleration.seconds = std::chrono::seconds(*seconds);
   const bool effect_is_clear = toleration.effect.has_value() || !has_nonempty(section, "effect");

@@ -14,7 +14,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -26,6 +25,7 @@ namespace {
 
 // read_volumes(): spec.volumes of a v1 Pod, as far as eviction needs it.
 
+using config::Int32;
 using config::Section;
 
 void read_empty_dir(const Section& section, Volume& volume) {
@@ -101,9 +101,6 @@ std::vector<Volume> read_volumes(const Section& spec) {
   return volumes;
 }
 
-using config::Section;
-using Int32 = std::numeric_limits<std::int32_t>;
-
 constexpr std::string_view kConfigSource = "kubernetes.io/config.source";
 constexpr std::string_view kConfigMirror = "kubernetes.io/config.mirror";
 constexpr std::string_view kRootfs = "headroom.io/rootfs";
@@ -114,13 +111,6 @@ constexpr std::chrono::seconds kDefaultGrace{30};
 // a manifest a person wrote may hold the name alone.
 constexpr std::int32_t kClusterCritical = 2'000'000'000;
 constexpr std::int32_t kNodeCritical = 2'000'001'000;
-
-std::string required(const Section& section, std::string_view key) {
-  const auto text = section.string(key);
-  if (!section.has(key) || text == "")
-    section.add_error_at(section.line_of(key), "missing " + section.path_of(key));
-  return text ? *text : "";
-}
 
 void check_requests_within_limits(const Section& resources, const Container& container) {
   const auto requests = resources.map("requests");
@@ -159,7 +149,7 @@ void read_pre_stop(const Section& section, Container& container) {
 
 Container read_container(const Section& section) {
   Container container;
-  container.name = printable(required(section, "name"));
+  container.name = printable(section.required_string("name"));
   read_resources(section, container);
   read_pre_stop(section, container);
   container.requests.insert(container.limits.begin(), container.limits.end());
@@ -262,7 +252,7 @@ void read_metadata(const Section& object, Pod& pod) {
       object.add_error_at(object.line(), "missing " + object.path_of("metadata.name"));
     return;
   }
-  pod.name = printable(required(*metadata, "name"));
+  pod.name = printable(metadata->required_string("name"));
   const auto space = metadata->string("namespace");
   if (space && !space->empty()) pod.pod_namespace = printable(*space);
   if (const auto uid = metadata->string("uid")) pod.uid = *uid;

@@ -25,7 +25,7 @@ std::uint64_t node_wide(const hr_stalls& stalls) {
 void GrowingWaiters::update(Instant at, const ByCgroup<hr_stalls>& stalls,
                             const RecordOf& record_of) {
   if (at - at_ < kMinPeriod) return;
-  const double seconds = std::chrono::duration<double>(at - std::exchange(at_, at)).count();
+  const double seconds = seconds_of(at - std::exchange(at_, at));
   std::swap(seen_, before_);
   seen_.clear();
   std::uint64_t of_all = 0, of_growing = 0;

@@ -34,8 +34,7 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
   const std::uint64_t now = node_wide(*node);
   std::optional<Observation> seen;
   if (const Sample* then = oldest_needed(at)) {
-    const double had =
-        std::chrono::duration<double>(at - then->at).count() * static_cast<double>(cpus_);
+    const double had = seconds_of(at - then->at) * static_cast<double>(cpus_);
     const double lost = std::min(1.0, static_cast<double>(now - then->ns) / 1e9 / had);
     seen = Observation{.available = kWhole - static_cast<std::int64_t>(lost * kWhole),
                        .capacity = kWhole,

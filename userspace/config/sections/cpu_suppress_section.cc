@@ -9,18 +9,18 @@
 namespace headroom::config {
 namespace {
 
-constexpr std::array<std::string_view, 2> kKeys{"threshold", "batchPriority"};
+constexpr std::array<std::string_view, 2> kCpuSuppressKeys{"threshold", "batchPriority"};
 
 }  // namespace
 
 std::span<const std::string_view> cpu_suppress_keys() {
-  return kKeys;
+  return kCpuSuppressKeys;
 }
 
 void read_cpu_suppress(const Section& headroom, Config& config) {
   const auto section = headroom.map("cpuSuppress");
   if (!section) return;
-  section->reject_unknown_keys(kKeys);
+  section->reject_unknown_keys(kCpuSuppressKeys);
   config.cpu_suppress.threshold = read_percentage(*section, "threshold", "20%");
   if (const auto priority = section->integer(
           "batchPriority", std::numeric_limits<std::int32_t>::min(), kSystemCriticalPriority - 1))

@@ -11,7 +11,7 @@
 namespace headroom::config {
 namespace {
 
-constexpr auto kKeys = std::to_array<std::string_view>({
+constexpr auto kHeadroomKeys = std::to_array<std::string_view>({
     "mode",         "listen",
     "hostNames",    "podManifests",
     "auditLog",     "stateDirectory",
@@ -177,7 +177,7 @@ void read_check_settings(const Section& section, Config& config) {
 }  // namespace
 
 std::span<const std::string_view> headroom_keys() {
-  return kKeys;
+  return kHeadroomKeys;
 }
 
 std::span<const std::string_view> metrics_keys() {
@@ -239,7 +239,7 @@ std::optional<Mode> parse_mode(std::string_view word) {
 
 void read_headroom(const Section& section, const std::string& file, Config& config,
                    ReservedSettings& reserves) {
-  section.reject_unknown_keys(kKeys);
+  section.reject_unknown_keys(kHeadroomKeys);
   if (const auto mode = section.choice<Mode>("mode", kModes)) config.policy.mode = *mode;
   read_endpoints(section, config);
   read_hard_grace(section, config.policy);

@@ -14,9 +14,9 @@
 namespace headroom::config {
 namespace {
 
-constexpr auto kKeys = std::to_array<std::string_view>(
+constexpr auto kKubernetesKeys = std::to_array<std::string_view>(
     {"runDirectory", "stateDirectory", "kubelet", "api", "scheduling", "extender", "metrics"});
-constexpr auto kKubeletKeys = std::to_array<std::string_view>(
+constexpr auto kKubeletSectionKeys = std::to_array<std::string_view>(
     {"url", "tlsServerName", "insecureSkipTLSVerify", "caFile", "tokenFile", "clientCertFile",
      "clientKeyFile", "timeout", "period", "configz"});
 constexpr auto kApiKeys = std::to_array<std::string_view>(
@@ -28,7 +28,8 @@ constexpr auto kSchedulingKeys =
                                      "batchResources", "contentionThreshold", "shortageWithin"});
 
 constexpr auto kExtenderKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
-constexpr auto kMetricsKeys = std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
+constexpr auto kMetricsServerKeys =
+    std::to_array<std::string_view>({"listen", "certFile", "keyFile"});
 
 using AfterEviction = ApiConfig::AfterEviction;
 constexpr std::array<Choice<AfterEviction>, 4> kAfterEvictions{
@@ -87,7 +88,7 @@ void read_server(const Section& section, ServerConfig& server) {
 }
 
 void read_kubelet_source(const Section& section, KubeletConfig& kubelet) {
-  section.reject_unknown_keys(kKubeletKeys);
+  section.reject_unknown_keys(kKubeletSectionKeys);
   read_server(section, kubelet);
   read_positive_duration(section, "period", kubelet.period);
   if (const auto configz = section.boolean("configz")) kubelet.configz = *configz;
@@ -141,8 +142,8 @@ void read_extender(const Section& section, ExtenderConfig& extender) {
     section.add_error("listen", "beyond the loopback needs certFile and keyFile");
 }
 
-void read_metrics(const Section& section, MetricsServerConfig& metrics) {
-  section.reject_unknown_keys(kMetricsKeys);
+void read_metrics_server(const Section& section, MetricsServerConfig& metrics) {
+  section.reject_unknown_keys(kMetricsServerKeys);
   read_listen(section, metrics.listen);
   read_certificate_files(section, metrics.cert_file, metrics.key_file);
 }
@@ -232,7 +233,7 @@ void read_cgroups(const Section& document, Config& config) {
 
 std::vector<std::string> kubernetes_keys() {
   std::vector<std::string> keys{"runDirectory", "stateDirectory"};
-  for (const std::string_view key : kKubeletKeys)
+  for (const std::string_view key : kKubeletSectionKeys)
     keys.push_back("kubelet." + std::string(key));
   for (const std::string_view key : kApiKeys)
     keys.push_back("api." + std::string(key));
@@ -240,7 +241,7 @@ std::vector<std::string> kubernetes_keys() {
     keys.push_back("scheduling." + std::string(key));
   for (const std::string_view key : kExtenderKeys)
     keys.push_back("extender." + std::string(key));
-  for (const std::string_view key : kMetricsKeys)
+  for (const std::string_view key : kMetricsServerKeys)
     keys.push_back("metrics." + std::string(key));
   return keys;
 }
@@ -248,7 +249,7 @@ std::vector<std::string> kubernetes_keys() {
 void read_kubernetes(const Section& headroom, Config& config) {
   const auto section = headroom.map("kubernetes");
   if (!section) return;
-  section->reject_unknown_keys(kKeys);
+  section->reject_unknown_keys(kKubernetesKeys);
   KubernetesConfig& configured = config.kubernetes;
   read_absolute_path(*section, "runDirectory", configured.run_dir);
   read_absolute_path(*section, "stateDirectory", configured.state_dir);
@@ -258,7 +259,8 @@ void read_kubernetes(const Section& headroom, Config& config) {
   if (const auto scheduling = section->map("scheduling"))
     read_scheduling(*scheduling, configured.scheduling);
   if (const auto extender = section->map("extender")) read_extender(*extender, configured.extender);
-  if (const auto metrics = section->map("metrics")) read_metrics(*metrics, configured.metrics);
+  if (const auto metrics = section->map("metrics"))
+    read_metrics_server(*metrics, configured.metrics);
 }
 
 void read_kubelet(const Section& document, const std::string& file, Config& config,

@@ -121,14 +121,14 @@ void read_stuck(const Section& stuck, LadderPolicy& ladder) {
 }
 
 constexpr std::array<std::string_view, 2> kResources{"memory", "cpu"};
-constexpr std::array<std::string_view, 3> kKeys{"threshold", "grace", "window"};
+constexpr std::array<std::string_view, 3> kMemoryKeys{"threshold", "grace", "window"};
 constexpr std::array<std::string_view, 4> kCpuKeys{"threshold", "grace", "evict", "evictPeriod"};
 constexpr Duration kGrace = std::chrono::seconds(10);
 constexpr Duration kCpuGrace = std::chrono::seconds(60);
 constexpr Duration kCpuEvictionPeriod = std::chrono::minutes(5);
 
 void read_memory(const Section& memory, Config& config) {
-  memory.reject_unknown_keys(kKeys);
+  memory.reject_unknown_keys(kMemoryKeys);
   Threshold threshold{
       .signal = Signal::kMemoryPressure, .value = {}, .grace = kGrace, .min_reclaim = std::nullopt};
   // The part of the time that may be lost. Absent: off.
@@ -235,7 +235,7 @@ void read_ladder(const Section& headroom, Policy& policy) {
 }
 
 std::span<const std::string_view> memory_pressure_keys() {
-  return kKeys;
+  return kMemoryKeys;
 }
 std::span<const std::string_view> cpu_pressure_keys() {
   return kCpuKeys;

@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 namespace headroom::config {
 namespace {
-
-using Int32 = std::numeric_limits<std::int32_t>;
 
 constexpr std::array<Choice<TaintEffect>, 3> kEffects{
     {{"NoSchedule", TaintEffect::kNoSchedule},
@@ -56,7 +53,7 @@ void read_taints(const Section& document, Config& config, Diagnostics& warnings)
 constexpr auto kDiskKeys = std::to_array<std::string_view>(
     {"nodefs", "imagefs", "containerfs", "volumes", "logs", "rootfs", "hostPaths", "measurePeriod",
      "walkRate", "removeEmptyDirs"});
-constexpr auto kReclaimKeys =
+constexpr auto kReclaimCommandKeys =
     std::to_array<std::string_view>({"containers", "images", "timeout", "memoryLimit", "user"});
 
 void read_pattern(const Section& section, std::string_view key, std::string& pattern) {
@@ -131,7 +128,7 @@ std::span<const std::string_view> disk_keys() {
 }
 
 std::span<const std::string_view> reclaim_keys() {
-  return kReclaimKeys;
+  return kReclaimCommandKeys;
 }
 
 void read_disk(const Section& headroom, Config& config) {
@@ -159,7 +156,7 @@ void read_disk(const Section& headroom, Config& config) {
 void read_reclaim(const Section& headroom, Config& config) {
   const auto section = headroom.map("reclaim");
   if (!section) return;
-  section->reject_unknown_keys(kReclaimKeys);
+  section->reject_unknown_keys(kReclaimCommandKeys);
   read_command(*section, "containers", config.reclaim.containers);
   read_command(*section, "images", config.reclaim.images);
   config.policy.can_reclaim_containers = !config.reclaim.containers.empty();

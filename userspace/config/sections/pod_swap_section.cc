@@ -9,18 +9,19 @@
 namespace headroom::config {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKeys{"high", "zswapWriteback", "protectedPriority"};
+constexpr std::array<std::string_view, 3> kPodSwapKeys{"high", "zswapWriteback",
+                                                       "protectedPriority"};
 
 }  // namespace
 
 std::span<const std::string_view> pod_swap_keys() {
-  return kKeys;
+  return kPodSwapKeys;
 }
 
 void read_pod_swap(const Section& headroom, Config& config) {
   const auto section = headroom.map("podSwap");
   if (!section) return;
-  section->reject_unknown_keys(kKeys);
+  section->reject_unknown_keys(kPodSwapKeys);
   config.pod_swap.high = read_percentage(*section, "high", "25%");
   if (const auto writeback = section->boolean("zswapWriteback"))
     config.pod_swap.zswap_writeback = *writeback;

@@ -127,6 +127,12 @@ std::optional<std::string> Section::string(std::string_view key) const {
   return string_in(entry->value, path_of(key), entry->line);
 }
 
+std::string Section::required_string(std::string_view key) const {
+  const auto text = string(key);
+  if (!has(key) || text == "") add_error_at(line_of(key), "missing " + path_of(key));
+  return text.value_or("");
+}
+
 std::optional<bool> Section::boolean(std::string_view key) const {
   const yaml::Entry* entry = yaml::find(*map_, key);
   if (!entry) return std::nullopt;

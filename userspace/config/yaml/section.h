@@ -41,6 +41,9 @@ struct LocatedText {
   int line = 0;
 };
 
+// The range of the API's integers that are not 64 bits wide.
+using Int32 = std::numeric_limits<std::int32_t>;
+
 template <class T>
 struct Choice {
   std::string_view word;
@@ -75,6 +78,8 @@ class Section {
                             std::span<const std::string_view> used, Diagnostics& warnings) const;
 
   std::optional<std::string> string(std::string_view key) const;
+  // "" and an error where it is absent or empty.
+  std::string required_string(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::int64_t> integer(
       std::string_view key, std::int64_t least = std::numeric_limits<std::int64_t>::min(),

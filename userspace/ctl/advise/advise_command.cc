@@ -96,7 +96,7 @@ Json pod_json(const RecordedPod& recorded, const PodAdvice& advice) {
           {"cpu_quota", of(use.cpu_quota, advice.cpu_quota)},
           {"evidence",
            {{"samples", use.samples.size()},
-            {"seconds", std::chrono::duration<double>(advice.observed).count()},
+            {"seconds", seconds_of(advice.observed)},
             {"memory_bytes", summary_json(advice.memory)},
             {"cpus", summary_json(advice.cpu)},
             {"over_request_ratio", maybe(advice.over_request)},

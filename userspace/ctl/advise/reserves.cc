@@ -200,7 +200,7 @@ std::string reserves_yaml(const AdvisedReserves& advised) {
 std::string reserves_json(const AdvisedReserves& advised) {
   const RecordedReserves& recorded = advised.recorded;
   Json whole{{"samples", recorded.steps()},
-             {"seconds", std::chrono::duration<double>(recorded.recorded).count()},
+             {"seconds", seconds_of(recorded.recorded)},
              {"predictor", advised.predictor.name}};
   for (std::size_t reserve = 0; reserve < kReserves; ++reserve) {
     const ReservedUse& use = recorded.use[reserve];

@@ -37,9 +37,7 @@ constexpr const char* kStyle =
 class Picture {
  public:
   Picture(const SimulatedFleet& fleet, const std::vector<FleetResult>& results)
-      : fleet_(fleet),
-        results_(results),
-        seconds_(std::chrono::duration<double>(fleet.workload.length).count()) {}
+      : fleet_(fleet), results_(results), seconds_(seconds_of(fleet.workload.length)) {}
 
   std::string draw() {
     const double curves_top = kTop + kLane * static_cast<double>(results_.size()) + 24;
@@ -78,7 +76,7 @@ class Picture {
         y2);
   }
   double x_of(Instant at) const {
-    return kLeft + kPlot * std::chrono::duration<double>(at.time_since_epoch()).count() / seconds_;
+    return kLeft + kPlot * seconds_of(at.time_since_epoch()) / seconds_;
   }
 
   // --- one agent over time
@@ -159,7 +157,7 @@ class Picture {
 
   // From 0.1 ms to 100 s, in decades.
   static double x_of_latency(Duration latency) {
-    const double seconds = std::max(std::chrono::duration<double>(latency).count(), 1e-4);
+    const double seconds = std::max(seconds_of(latency), 1e-4);
     return kLeft + kPlot * std::min((std::log10(seconds) + 4) / 6, 1.0);
   }
 

@@ -14,10 +14,6 @@ namespace {
 using simulate::FleetResult;
 using Json = nlohmann::ordered_json;
 
-double seconds_of(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 double mean_used(const FleetResult& result) {
   double sum = 0;
   for (const simulate::FleetSample& sample : result.samples)

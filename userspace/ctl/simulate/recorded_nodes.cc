@@ -149,10 +149,9 @@ std::string nodes_json(const std::vector<ReplayedNode>& nodes) {
   Json list = Json::array();
   for (const ReplayedNode& node : nodes) {
     const Comparison found = compare(node.replayed);
-    const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
     list.push_back(
         {{"file", node.file},
-         {"seconds", seconds(node.replayed.last - node.replayed.first)},
+         {"seconds", seconds_of(node.replayed.last - node.replayed.first)},
          {"turns", node.replayed.turns},
          {"lost", node.replayed.lost},
          {"truncated", node.replayed.cut_short},
@@ -161,7 +160,7 @@ std::string nodes_json(const std::vector<ReplayedNode>& nodes) {
          {"both", found.both},
          {"spared", found.spared},
          {"added", found.added},
-         {"earlier_seconds", found.both ? Json(seconds(found.earlier)) : Json(nullptr)}});
+         {"earlier_seconds", found.both ? Json(seconds_of(found.earlier)) : Json(nullptr)}});
   }
   return to_json_text(Json{{"recordings", std::move(list)}}) + '\n';
 }

@@ -49,9 +49,8 @@ void summarise_use(const PodUse& use, PodAdvice& advice) {
   }
   advice.memory = summarise(std::move(memory));
   advice.cpu = summarise(std::move(cpu));
-  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
   if (use.memory_request && known > Duration::zero())
-    advice.over_request = seconds(over) / seconds(known);
+    advice.over_request = seconds_of(over) / seconds_of(known);
   if (use.cpu_quota && use.periods > 0)
     advice.throttled =
         static_cast<double>(use.throttled_periods) / static_cast<double>(use.periods);

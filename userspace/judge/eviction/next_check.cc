@@ -30,7 +30,7 @@ constexpr Duration kRetryPeriod = milliseconds(100);
 
 Trend update_trend(const Trend& was, const Observation& seen) {
   if (!was.last) return Trend{seen, 0};
-  const double seconds = duration<double>(seen.at - was.last->at).count();
+  const double seconds = seconds_of(seen.at - was.last->at);
   if (seconds <= 0) return was;
   const double slope = static_cast<double>(seen.available - was.last->available) / seconds;
   const double weight = 1 - std::exp(-seconds / kTrendMemory);

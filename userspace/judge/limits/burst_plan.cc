@@ -21,16 +21,12 @@ constexpr double kFull = 0.95;
 // Less than this part of its quota is not worth a write.
 constexpr double kLeastPart = 0.1;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 void record_use(const BurstReading& reading, BurstHistory& history) {
   if (!reading.used) return;
   if (!history.used || !history.used_at) {
     history.used = reading.used;
   } else {
-    const double kept = std::exp(-seconds(reading.at - *history.used_at) / seconds(kMeanUse));
+    const double kept = std::exp(-seconds_of(reading.at - *history.used_at) / seconds_of(kMeanUse));
     history.used = *history.used * kept + *reading.used * (1 - kept);
   }
   history.used_at = reading.at;

@@ -20,10 +20,6 @@ constexpr Duration kBraked = std::chrono::milliseconds(5);
 // Without a rescue a late reading costs a wait and no process.
 constexpr double kExpectedFill = 64.0 * kMiB;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // The kernel rounds down to its page, which is at most 64 KiB on amd64 and arm64.
 std::int64_t round_up(std::int64_t bytes) {
   constexpr std::int64_t kPage = 65536;
@@ -101,7 +97,7 @@ LimitHistory advance(const LimitHistory& before, const LimitReading& reading) {
   LimitHistory after = before;
   after.last = reading;
   if (!before.last) return after;
-  const double passed = seconds(reading.at - before.last->at);
+  const double passed = seconds_of(reading.at - before.last->at);
   if (passed <= 0) return after;
   const auto reclaimed = static_cast<double>(reading.reclaimed - before.last->reclaimed);
   const double rate =

@@ -217,7 +217,7 @@ class KubeletSync {
     state["failedPolls"] = polls_.failed;
     state["pollsForNewPods"] = polls_.early;
     pods_.add_to(state);
-    state["periodSeconds"] = std::chrono::duration<double>(config_.kubelet.period).count();
+    state["periodSeconds"] = seconds_of(config_.kubelet.period);
     state["configz"] = config_.kubelet.configz;
     health_file_.publish("kubelet", std::move(state));
   }

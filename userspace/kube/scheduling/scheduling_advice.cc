@@ -12,13 +12,9 @@ namespace {
 constexpr AdviceLevels kShortageLevels{.begin = 0.5, .end = 0.1};
 constexpr double kEndPart = 0.25;  // of the contention at which the advice begins
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Of the samples of the latest time of this length.
 double weight_of(Duration length) {
-  return 1 - std::exp(-seconds(length) / seconds(AverageShare::kAverageTime));
+  return 1 - std::exp(-seconds_of(length) / seconds_of(AverageShare::kAverageTime));
 }
 
 }  // namespace

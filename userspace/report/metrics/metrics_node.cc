@@ -16,11 +16,8 @@
 namespace headroom::report {
 namespace {
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-std::optional<double> seconds(const std::optional<Duration>& duration) {
-  return duration ? std::optional(seconds(*duration)) : std::nullopt;
+std::optional<double> seconds_if_known(const std::optional<Duration>& duration) {
+  return duration ? std::optional(seconds_of(*duration)) : std::nullopt;
 }
 
 // One unit a family: Prometheus' naming conventions.
@@ -115,7 +112,7 @@ void add_thresholds(const NodeView& node, Families& families) {
     if (threshold.limit)
       limit.add(threshold.signal, *threshold.limit,
                 {{"grace", human(threshold.grace)}, {"kind", kind}, {"signal", signal}});
-    forecast.add(seconds(threshold.time_to), {{"kind", kind}, {"signal", signal}});
+    forecast.add(seconds_if_known(threshold.time_to), {{"kind", kind}, {"signal", signal}});
     if (!threshold.available) continue;  // unknown is neither below nor above
     crossed.add(threshold.below_since ? 1.0 : 0.0, {{"kind", kind}, {"signal", signal}});
     met.add(threshold.met ? 1.0 : 0.0, {{"kind", kind}, {"signal", signal}});
@@ -217,11 +214,11 @@ void add_sweeps(const NodeView& node, Instant now, Families& families) {
   if (node.swept_at)
     MetricFamilyBuilder::gauge("headroom_sweep_age_seconds",
                                "Age of the cgroup readings in this response.")
-        .add(seconds(now - *node.swept_at))
+        .add(seconds_of(now - *node.swept_at))
         .append_to(families);
   MetricFamilyBuilder::gauge("headroom_sweep_period_seconds",
                              "Time between the latest sweep of all cgroups and the next.")
-      .add(seconds(node.process_usage.last_turn.sweep_period))
+      .add(seconds_of(node.process_usage.last_turn.sweep_period))
       .append_to(families);
   MetricFamilyBuilder::histogram("headroom_sweep_duration_seconds",
                                  "Duration of a sweep of all cgroups.")
@@ -326,7 +323,7 @@ void add_process_families(Families& families) {
       "CPU time used by headroomd, by thread. CPU time of its BPF programs is not included.");
   double all = 0;
   for (const ThreadCpuTime& each : cpu_time_by_thread()) {
-    const double used = std::chrono::duration<double>(each.cpu).count();
+    const double used = seconds_of(each.cpu);
     all += used;
     threads.add(used, {{"thread", each.part}});
   }

@@ -62,7 +62,7 @@ std::uint64_t over_limit(const SliceView& slice) {
 // Uses every second bucket: bounds that grow by a factor of four are enough to tell short waits
 // from long ones.
 Distribution distribution_of(const hr_waits& waits) {
-  Distribution found{.buckets = {}, .sum = seconds_of(waits)};
+  Distribution found{.buckets = {}, .sum = waited_seconds(waits)};
   std::uint64_t so_far = 0;
   for (std::size_t i = 0; i + 1 < HR_WAIT_BUCKETS; ++i) {
     so_far += waits.buckets[i];
@@ -179,7 +179,7 @@ void add_slice_families(const SlicesView& view, Families& families) {
       .append_to(families);
   MetricFamilyBuilder::counter("headroom_slice_dbus_seconds_total",
                                "Time spent waiting for these D-Bus calls.")
-      .add(std::chrono::duration<double>(view.calls_waited).count())
+      .add(seconds_of(view.calls_waited))
       .append_to(families);
 }
 

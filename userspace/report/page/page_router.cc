@@ -58,7 +58,7 @@ void TopWaiters::update(const IndexedCgroupTable& cgroups) {
 
 void TopWaiters::compare(const PodRow& row, const Totals& now, Instant at) {
   if (at_ == Instant{}) return;
-  const double seconds = std::chrono::duration<double>(at - at_).count();
+  const double seconds = seconds_of(at - at_);
   const auto found = before_.find(row.cgroup.value);
   const Totals before = found == before_.end() ? Totals{} : found->second;
   for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {

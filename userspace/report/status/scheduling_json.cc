@@ -41,7 +41,7 @@ HardThresholds hard_thresholds(const NodeView& node) {
     if (!threshold.hard() || is_share_of_time(threshold.signal)) continue;
     if (threshold.met && !all.met) all.met = name(threshold.signal);
     if (threshold.time_to) {
-      const double seconds = std::chrono::duration<double>(*threshold.time_to).count();
+      const double seconds = seconds_of(*threshold.time_to);
       all.seconds = std::min(all.seconds.value_or(seconds), seconds);
     }
     if (!is_memory(threshold.signal) || !threshold.limit || !threshold.available) continue;

@@ -23,9 +23,6 @@ using Json = nlohmann::ordered_json;
 Json ns(Instant instant) {
   return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
 }
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 template <class T>
 Json maybe(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
@@ -48,13 +45,13 @@ Json signals_json(const NodeView& node) {
 Json threshold_json(const ThresholdView& threshold, Instant at) {
   return {{"signal", name(threshold.signal)},
           {"kind", kind_name(threshold.hard())},
-          {"grace_seconds", seconds(threshold.grace)},
+          {"grace_seconds", seconds_of(threshold.grace)},
           {"limit", maybe(threshold.limit)},
           {"available", maybe(threshold.available)},
           {"below_for_seconds",
-           threshold.below_since ? Json(seconds(at - *threshold.below_since)) : Json(nullptr)},
+           threshold.below_since ? Json(seconds_of(at - *threshold.below_since)) : Json(nullptr)},
           {"met", threshold.met},
-          {"forecast_seconds", threshold.time_to ? Json(seconds(*threshold.time_to)) : nullptr}};
+          {"forecast_seconds", threshold.time_to ? Json(seconds_of(*threshold.time_to)) : nullptr}};
 }
 
 Json thresholds_json(const NodeView& node) {
@@ -71,7 +68,7 @@ Json conditions_json(const NodeView& node) {
   return conditions;
 }
 
-std::string_view name(Victim::Phase phase) {
+std::string_view phase_name(Victim::Phase phase) {
   switch (phase) {
     case Victim::Phase::kTerminating:
       return "terminating";
@@ -130,7 +127,7 @@ struct PodActs {
 
 std::string_view state_of(const PodRow& row, const hr_record* record, const PodActs& acts) {
   const auto victim_phase = acts.phases.find(row.cgroup.value);
-  if (victim_phase != acts.phases.end()) return name(victim_phase->second);
+  if (victim_phase != acts.phases.end()) return phase_name(victim_phase->second);
   if (!record) return "unknown";
   if (record->populated == 0) return "empty";
   return row.critical ? "critical" : "running";
@@ -256,7 +253,7 @@ Json leaving_json(const NodeView& node, const CgroupTable& cgroups) {
         leaving.push_back({{"namespace", row.pod->pod_namespace},
                            {"name", row.pod->name},
                            {"uid", row.pod->uid},
-                           {"seconds", seconds(timer.due() - node.at)}});
+                           {"seconds", seconds_of(timer.due() - node.at)}});
   return leaving;
 }
 
@@ -385,7 +382,7 @@ Json ladder_json(const NodeView& node) {
 
 Json process_json(const NodeView& node) {
   return {{"cpu_seconds",
-           node.process_usage.cpu ? Json(seconds(*node.process_usage.cpu)) : Json(nullptr)},
+           node.process_usage.cpu ? Json(seconds_of(*node.process_usage.cpu)) : Json(nullptr)},
           {"resident_bytes", maybe(node.process_usage.resident)},
           {"turn_allocations", node.process_usage.last_turn.allocations},
           {"kill_path_allocations", node.process_usage.kill_path_allocations},

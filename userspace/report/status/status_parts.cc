@@ -245,7 +245,7 @@ Json slices_json(const SlicesView& view) {
             {"dbus_calls",
              {{"made", view.calls},
               {"failed", view.calls_failed},
-              {"seconds", std::chrono::duration<double>(view.calls_waited).count()}}}};
+              {"seconds", seconds_of(view.calls_waited)}}}};
   if (!view.error.empty()) json["error"] = view.error;
   return json;
 }

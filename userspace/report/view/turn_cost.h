@@ -32,7 +32,7 @@ struct LatencyHistogram {
   }
 
   void observe(Duration duration) {
-    const double seconds = std::chrono::duration<double>(duration).count();
+    const double seconds = seconds_of(duration);
     const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), seconds);
     ++counts[static_cast<std::size_t>(bound - kBounds.begin())];
     sum += seconds;

@@ -53,7 +53,7 @@ struct WaitTable {
 
 NodeWaits node_waits(const Waits& waits);
 
-inline double seconds_of(const hr_waits& waits) {
+inline double waited_seconds(const hr_waits& waits) {
   return static_cast<double>(waits.ns) / 1e9;
 }
 

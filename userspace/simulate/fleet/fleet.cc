@@ -207,7 +207,7 @@ class Fleet {
       waiting_.push_back(std::move(pod));
       return;
     }
-    const double waited = std::chrono::duration<double>(now - pod.since).count();
+    const double waited = seconds_of(now - pod.since);
     result_.waited += waited;
     if (pod.replaces && !pod.plan.job) result_.down += waited;
     ++result_.placed;
@@ -233,7 +233,7 @@ class Fleet {
     std::sort(result_.totals.latencies.begin(), result_.totals.latencies.end());
     result_.unplaced = waiting_.size() + pending_.size();
     for (const PendingPod& pod : waiting_)
-      result_.waited += std::chrono::duration<double>(end - pod.since).count();
+      result_.waited += seconds_of(end - pod.since);
     return std::move(result_);
   }
 

@@ -36,10 +36,6 @@ double count_of(Duration duration) {
   return static_cast<double>(duration.count());
 }
 
-double seconds_of(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 Candidate candidate_of(const SimulatedPod& pod, std::uint32_t index, Instant at) {
   return {.pod = index,
           .usage = static_cast<std::int64_t>(pod.level_at(at)),

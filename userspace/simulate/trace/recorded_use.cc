@@ -24,7 +24,7 @@ class UseReader {
     const Instant at = turn.snapshot.at;
     if (turns_ > 1 && at < last_)
       return failure(file_ + ": turn " + std::to_string(turns_) + ": the clock goes back by " +
-                     std::to_string(std::chrono::duration<double>(last_ - at).count()) + " s");
+                     std::to_string(seconds_of(last_ - at)) + " s");
     last_ = at;
     if (!turn.snapshot.cgroups) return {};
     for (const PodReading& reading : turn.snapshot.pods)

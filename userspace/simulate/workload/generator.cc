@@ -34,14 +34,13 @@ Duration span(double count) {
 }
 
 double mean_life(Kind kind) {
-  if (!kIsJob[kind]) return duration<double>(kServiceLife).count();
-  return duration<double>(kJobMedian).count() * std::exp(kJobSigma * kJobSigma / 2);
+  if (!kIsJob[kind]) return seconds_of(kServiceLife);
+  return seconds_of(kJobMedian) * std::exp(kJobSigma * kJobSigma / 2);
 }
 
 double draw_life(Kind kind, Random& random) {
-  const double life = kIsJob[kind]
-                          ? random.log_normal(duration<double>(kJobMedian).count(), kJobSigma)
-                          : random.exponential(mean_life(kind));
+  const double life = kIsJob[kind] ? random.log_normal(seconds_of(kJobMedian), kJobSigma)
+                                   : random.exponential(mean_life(kind));
   return std::max(life, 10.0);
 }
 
@@ -89,7 +88,7 @@ class Generator {
 
   void add_arrivals(Kind kind, double per_second) {
     Random gaps(options_.seed, 100 + static_cast<std::uint64_t>(kind));
-    const double end = duration<double>(options_.length).count();
+    const double end = seconds_of(options_.length);
     for (double at = gaps.exponential(1 / per_second); at < end;
          at += gaps.exponential(1 / per_second)) {
       Random random(next_id_, options_.seed * 2);
@@ -149,7 +148,7 @@ void draw_burst(const WorkloadOptions& options, PodPlan& plan, Random& random) {
   // The shares of kShares that have no limit: half the Burstable pods and all BestEffort ones.
   constexpr double kWithoutLimit = 0.5 * (kShares[1] + kShares[2]) + kShares[3];
   const double pods = static_cast<double>(options.pods_per_node) * kWithoutLimit;
-  const double run = duration<double>(std::min<Duration>(plan.runs, options.length)).count();
+  const double run = seconds_of(std::min<Duration>(plan.runs, options.length));
   const double expected = options.bursts_per_node_day / pods * run / 86'400;
   const double draw = random.uniform();
   const double at = random.uniform() * run;
@@ -186,7 +185,7 @@ void draw_memory_use(const WorkloadOptions& options, PodPlan& plan) {
   const double limit = series->limit > 0 ? series->limit : peak;
   const double room = plan.memory_limit ? static_cast<double>(plan.memory_limit->count) : size;
   plan.series_scale = limit > 0 ? room / limit : 0;
-  plan.series_offset = span(random.uniform() * duration<double>(series->at.back()).count());
+  plan.series_offset = span(random.uniform() * seconds_of(series->at.back()));
 }
 
 std::vector<PodPlan> generate_workload(const WorkloadOptions& options) {

@@ -15,10 +15,6 @@ constexpr Duration kStart = std::chrono::seconds(10);
 constexpr double kAtStart = 0.3;
 constexpr Duration kDay = std::chrono::hours(24);
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Steps differ by a fast part, of one minute, and a slow one, of half an hour.
 double noise_at(const PodPlan& plan, std::int64_t step) {
   constexpr std::int64_t kSlow = 30;
@@ -33,7 +29,7 @@ double noise_at(const PodPlan& plan, std::int64_t step) {
 
 double typical_at(const PodPlan& plan, std::int64_t step, Instant clock) {
   const MemoryModel& model = plan.model;
-  const double day = seconds(clock.time_since_epoch()) / seconds(kDay);
+  const double day = seconds_of(clock.time_since_epoch()) / seconds_of(kDay);
   const double wave = std::sin(2 * std::numbers::pi * day);
   const double share = 1 + model.daily * wave + model.noise * noise_at(plan, step);
   return model.typical * std::max(share, 0.1);

@@ -16,7 +16,7 @@ constexpr std::int64_t kRecentPart = std::int64_t{16} << 20;
 constexpr double kPriorRatio = 0.5;
 
 double seconds_between(Instant from, Instant to) {
-  return std::chrono::duration<double>(to - from).count();
+  return seconds_of(to - from);
 }
 
 void average(double& mean, double sample, double seconds, double memory) {

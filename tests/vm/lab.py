@@ -34,6 +34,20 @@ BOOT_TIMEOUT = 60  # seconds; a boot takes 4 to 9, more when the host is busy
 CPU_TIMEOUT = 5  # seconds more for each CPU beyond eight: they are brought up one by one
 SILENCE = 30  # seconds past a command's own timeout before the agent counts as dead
 DEATH = re.compile(r"Kernel panic.*|.*double fault.*|.*Unable to mount root.*", re.I)
+FAULT = re.compile(r"(?:BUG: |kernel BUG |general protection fault|Oops).*")
+FAULTING_FUNCTION = re.compile(r"RIP: 0010:(\S+)|pc : (\S+)")
+
+
+def cause_of_death(console: str) -> str:
+    """The kernel's last words in one line, with its first fault and where that was; "" if it has none."""
+    reason = DEATH.search(console)
+    if not reason:
+        return ""
+    fault, function = FAULT.search(console), FAULTING_FUNCTION.search(console)
+    details = [fault[0].strip()] if fault else []
+    if function:
+        details.append("at " + (function[1] or function[2]))
+    return reason[0].strip() + (f" ({', '.join(details)})" if details else "")
 
 
 class Skip(Exception):
@@ -213,9 +227,9 @@ class Lab:
     def died(self, what: str) -> InfrastructureError:
         """The error for a machine that is not there any more, with what its console said last."""
         console = self._text("console.log") + self._text("qemu.log")
-        reason = DEATH.search(console)
-        tail = "\n".join(console.splitlines()[-15:])
-        return InfrastructureError(f"{self.kernel}: {what}{': ' + reason[0].strip() if reason else ''}\n{tail}")
+        reason = cause_of_death(console)
+        tail = "\n".join(console.splitlines()[-50 if reason else -15:])
+        return InfrastructureError(f"{self.kernel}: {what}{': ' + reason if reason else ''}\n{tail}")
 
     def _text(self, name: str) -> str:
         file = self.run_dir / name

@@ -13,8 +13,10 @@ VICTIM_DIES = """before=0; count() {{ n=0; for file in /sys/fs/cgroup/kubepods.s
             read -r _ populated < $file && [ "$populated" = 1 ] && n=$((n + 1)); done 2>/dev/null; }}
         for i in $(seq 1500); do count; [ $n -lt $before ] && break; before=$n; done
         sleep $(awk 'BEGIN {{print {0} / 20}}')"""
-# systemd says "active" for a moment after SIGKILL.
-KILL = "kill -9 $pid; while [ -d /proc/$pid ]; do sleep 0.1; done"
+# systemd says "active" for a moment after SIGKILL, and that it has ended later still: the kernel's log has both in order, the end
+# of the daemon and what its OOM killer does.
+KILLED = "headroom-test: headroomd is killed"
+KILL = f"echo '{KILLED}' > /dev/kmsg; kill -9 $pid; while [ -d /proc/$pid ]; do sleep 0.1; done"
 FAULTS = {
     "kill": f"pid={DAEMON}; {KILL}; sleep {{0}}; {BACK}",
     "kill-at-eviction": f"pid={DAEMON}; {VICTIM_DIES}; {KILL}; {BACK}",

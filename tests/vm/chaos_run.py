@@ -9,7 +9,7 @@ import json
 import re
 import time
 
-from chaos_plan import FAULTS, KILLS, plan
+from chaos_plan import FAULTS, KILLED, KILLS, plan
 from node import ETC, Node, Pod, kubelet_configuration
 
 MEMORY, CPUS = "3G", 2
@@ -123,19 +123,24 @@ class Chaos:
             self.violated(f"{name} was evicted, which had to stay")
 
     def journal(self) -> list[tuple[float, dict]]:
-        """What the kernel said, and systemd of headroomd's unit, with the seconds since boot, in their order."""
+        """What the kernel said, and systemd of headroomd's unit, with the seconds since boot, in their order. A stopped journal reads
+        the kernel's log late, but with its times."""
         said = self.vm.run("journalctl -q -b -o json _TRANSPORT=kernel + _PID=1 UNIT=headroomd.service", check=True, timeout=120).out
-        entries = [(int(entry["__MONOTONIC_TIMESTAMP"]) / 1e6, entry) for entry in map(json.loads, said.splitlines())]
+        entries = [(int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"]) / 1e6, entry)
+                   for entry in map(json.loads, said.splitlines())]
         return [each for each in sorted(entries, key=lambda each: each[0]) if each[0] > self.since]
 
-    def kernel_kills(self) -> list[tuple[str, bool]]:
-        """Each pod that the kernel's OOM killer took, and whether headroomd was ready at that time."""
-        ready, found = True, []
-        for _, entry in self.journal():
+    def kernel_kills(self) -> list[tuple[str, float | None]]:
+        """Each pod that the kernel's OOM killer took, and how long headroomd was ready by then; None: it was not."""
+        ready_since: float | None = self.since
+        found = []
+        for at, entry in self.journal():
             if entry.get("MESSAGE_ID") in (STARTED, STOPS, ENDED):
-                ready = entry["MESSAGE_ID"] == STARTED
+                ready_since = at if entry["MESSAGE_ID"] == STARTED else None
+            elif str(entry["MESSAGE"]) == KILLED:
+                ready_since = None
             elif match := OOM_KILL.search(str(entry["MESSAGE"])):
-                found.append((match[1], ready))
+                found.append((match[1], None if ready_since is None else at - ready_since))
         return found
 
     def check_ends(self) -> None:
@@ -150,11 +155,11 @@ class Chaos:
         """A daemon that is not there prevents nothing: what died meanwhile is counted."""
         kills = self.kernel_kills()
         for name, ready in kills:
-            if ready:
-                self.violated(f"the kernel's OOM killer took {name} while headroomd was there")
+            if ready is not None:
+                self.violated(f"the kernel's OOM killer took {name} while headroomd was there, for {ready:.1f} s")
         if len(kills) != self.node.kernel_oom_kills() - self.oom_kills:
             self.violated(f"the kernel's OOM killer took more than {kills}")
-        self.killed_without_daemon = [name for name, ready in kills if not ready]
+        self.killed_without_daemon = [name for name, ready in kills if ready is None]
         return [name for name, _ in kills]
 
     def check_end(self) -> None:

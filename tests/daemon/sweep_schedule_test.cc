@@ -90,6 +90,8 @@ TEST_F(SweepSchedulerTest, WithoutCreditALookIsPutOffByWhatTheTurnBeforeItCost) 
   EXPECT_EQ(sweep_scheduler.next_look(), began + 30ms) << "the sweep between is not counted";
   look(began + 30ms, 700ms);
   EXPECT_EQ(sweep_scheduler.next_look(), began + 30ms + SweepSchedule::kMaxLookPeriod);
+  look(sweep_scheduler.next_look(), 1ms);
+  EXPECT_EQ(sweep_scheduler.next_look(), began + 1040ms) << "and not the looks after it";
 }
 
 }  // namespace

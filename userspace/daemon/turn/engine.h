@@ -109,12 +109,12 @@ class SweepSchedule {
   void record_look(Instant at) {
     const Duration now = cpu_time_();
     if (cpu_time_at_last_turn_) {
-      const std::chrono::duration<double, Duration::period> earned = (at - last_look_) * budget_;
-      look_credit_ =
-          std::min(look_credit_ + std::chrono::duration_cast<Duration>(earned), kLookCredit);
+      look_credit_ = std::min(look_credit_ + cpu_time_in(at - last_look_), kLookCredit);
       look_credit_ -= now - *cpu_time_at_last_turn_;
       const Duration missing = std::max(-look_credit_, Duration::zero());
       next_look_ = at + std::min(affordable_period(missing), kMaxLookPeriod);
+      // One look that was very expensive puts off the next one, not those after it.
+      look_credit_ = std::max(look_credit_, -cpu_time_in(kMaxLookPeriod));
     }
     cpu_time_at_last_turn_ = now;
     last_look_ = at;
@@ -132,6 +132,11 @@ class SweepSchedule {
   Duration period() const { return period_; }
 
  private:
+  // What the budget allows in this time.
+  Duration cpu_time_in(Duration time) const {
+    const std::chrono::duration<double, Duration::period> allowed = time * budget_;
+    return std::chrono::duration_cast<Duration>(allowed);
+  }
   // How long it takes until this much CPU time is within the budget.
   Duration affordable_period(Duration cpu_time) const {
     const auto period = std::chrono::duration<double, Duration::period>(cpu_time) / budget_;

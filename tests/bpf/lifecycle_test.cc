@@ -26,8 +26,7 @@ class Lifecycle : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!writable_cgroup2()) GTEST_SKIP() << "no writable cgroup v2";
-    auto opened =
-        LifecycleWatch::open({}, [this](const hr_event& event) { events_.push_back(event); });
+    auto opened = LifecycleWatch::open({});
     if (!opened) GTEST_SKIP() << opened.error().what;
     watch_ = std::move(*opened);
     // Functions cannot be hooked everywhere; the lab has an OOM kill reported on every kernel.
@@ -41,7 +40,7 @@ class Lifecycle : public ::testing::Test {
     for (int i = 0; i < 20 && found.empty(); ++i) {
       pollfd ready{.fd = watch_->descriptor(), .events = POLLIN, .revents = 0};
       poll(&ready, 1, 100);
-      watch_->drain();
+      watch_->drain(take_);
       found = seen(kind, id);
     }
     return found;
@@ -56,6 +55,7 @@ class Lifecycle : public ::testing::Test {
   }
 
   std::vector<hr_event> events_;
+  const LifecycleWatch::OnEvent take_ = [this](const hr_event& event) { events_.push_back(event); };
   std::unique_ptr<LifecycleWatch> watch_;
 };
 
@@ -70,7 +70,7 @@ TEST_F(Lifecycle, BornEmptiedGone) {
     EXPECT_EQ(born[0].other, parent.id().value);
     EXPECT_GT(born[0].at_ns, 0u);
     child.spawn_sleeping_child();
-    watch_->drain();
+    watch_->drain(take_);
     EXPECT_TRUE(seen(HR_EVENT_UNPOPULATED, id).empty()) << "it was just filled";
   }
   EXPECT_EQ(await(HR_EVENT_REMOVED, id).size(), 1u);
@@ -100,7 +100,7 @@ TEST_F(Lifecycle, ExitsOfWhatWasKilledAndOfNothingElse) {
   const pid_t later = container.spawn_sleeping_child();
   kill(later, SIGKILL);
   wait_for(later, 2000);
-  watch_->drain();
+  watch_->drain(take_);
   EXPECT_EQ(seen(HR_EVENT_EXIT, container.id()).size(), 1u) << "forgotten";
 }
 
@@ -121,7 +121,7 @@ TEST_F(Lifecycle, AFullRingIsCounted) {
   for (int i = 0; i < 2500; ++i)
     TestCgroup(parent, "child").remove();
   EXPECT_GT(watch_->lost(), 0u);
-  watch_->drain();
+  watch_->drain(take_);
   EXPECT_GT(seen(HR_EVENT_CREATED, parent.id()).size(), 0u) << "the first ones were kept";
 }
 

@@ -53,7 +53,6 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
   }
   auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());
-  const auto kernel_types = sources->kernel_types;  // the constructor loads programs as well
   make_directory(config.state_dir);
   std::unique_ptr<App> app(
       new App(std::move(config), root, std::move(lock), std::move(*sources), std::move(manifests)));

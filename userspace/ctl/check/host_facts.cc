@@ -294,8 +294,7 @@ void probe_bpf(HostFacts& facts) {
   facts.programs->push_back(program("throttle", observe::watch_throttles(waits)));
   facts.programs->push_back(
       program("guard", observe::MemoryGuard::open({.sys = "/sys", .log = kSilent})));
-  facts.programs->push_back(program(
-      "lifecycle", observe::LifecycleWatch::open({.log = kSilent}, [](const hr_event&) {})));
+  facts.programs->push_back(program("lifecycle", observe::LifecycleWatch::open({.log = kSilent})));
 }
 
 void probe_processes(HostFacts& facts) {

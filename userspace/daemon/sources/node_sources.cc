@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log/journal.h"
+#include "base/process_stat.h"
 #include "daemon/config/running_config.h"
 #include "daemon/sources/pod_containers.h"
 #include "daemon/sources/runtime_container_names.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,25 +34,46 @@ void log_skipped_programs(std::string_view what,
     log::warning("{}: not all is seen: {}: {}", what, each.program, each.why);
 }
 
-// If no BPF program can be loaded, that was already logged in one line.
-log::Level level_of(BpfUse bpf, const observe::BestSource& source) {
-  return source.bpf() || bpf == BpfUse::kEvents ? log::Level::warn : log::Level::debug;
+// The programs beside the sweep's.
+struct WatchPrograms {
+  Result<std::unique_ptr<observe::StallWatch>> stalls;
+  Result<std::unique_ptr<observe::ThrottleWatch>> throttles;
+  Result<std::unique_ptr<observe::LifecycleWatch>> lifecycle;
+  Result<std::unique_ptr<observe::MemoryGuard>> guard;
+};
+
+WatchPrograms load_watch_programs() {
+  report::set_thread_name("load");
+  observe::WaitOptions waits;
+  waits.log = kLibbpfLog;
+  return {.stalls = observe::watch_stalls(waits),
+          .throttles = observe::watch_throttles(waits),
+          .lifecycle = observe::LifecycleWatch::open({.log = kLibbpfLog}),
+          .guard = observe::MemoryGuard::open({.log = kLibbpfLog})};
 }
 
-std::unique_ptr<observe::KernelWaits> watch_waits(log::Level level) {
-  observe::WaitOptions options;
-  options.log = kLibbpfLog;
-  auto stalls = observe::watch_stalls(options);
-  if (stalls)
-    log_skipped_programs("stalls", (*stalls)->skipped_programs());
-  else
-    log::write(level, stalls.error().what + ": waits for memory and their causes are unknown");
-  auto throttles = observe::watch_throttles(options);
-  if (!throttles)
-    log::write(level,
-               throttles.error().what + ": how long the waits for CPU quota are is not known");
-  return std::make_unique<observe::KernelWaits>(stalls ? std::move(*stalls) : nullptr,
-                                                throttles ? std::move(*throttles) : nullptr);
+// Null, and logged with the consequence, if it could not be loaded.
+template <class Watch>
+std::unique_ptr<Watch> loaded_or_null(Result<std::unique_ptr<Watch>> watch, log::Level level,
+                                      std::string_view consequence) {
+  if (watch) return std::move(*watch);
+  log::write(level, fmt::format("{}: {}", watch.error().what, consequence));
+  return nullptr;
+}
+
+// `level`: of what is missing.
+void add_watches(WatchPrograms loaded, log::Level level, ObserveSources& sources) {
+  auto stalls = loaded_or_null(std::move(loaded.stalls), level,
+                               "waits for memory and their causes are unknown");
+  if (stalls) log_skipped_programs("stalls", stalls->skipped_programs());
+  sources.waits = std::make_unique<observe::KernelWaits>(
+      std::move(stalls), loaded_or_null(std::move(loaded.throttles), level,
+                                        "how long the waits for CPU quota are is not known"));
+  sources.lifecycle = loaded_or_null(std::move(loaded.lifecycle), level, "the next pass finds out");
+  if (sources.lifecycle)
+    log_skipped_programs("cgroups' lives", sources.lifecycle->skipped_programs());
+  sources.guard =
+      loaded_or_null(std::move(loaded.guard), level, "the loop looks in time by itself");
 }
 
 }  // namespace
@@ -65,7 +88,11 @@ void log_source(const observe::BestSource& source) {
 }
 
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, BpfUse bpf) {
-  auto kernel_types = bpf == BpfUse::kNone ? nullptr : observe::kernel_types();
+  const auto kernel_types = bpf == BpfUse::kNone ? nullptr : observe::kernel_types();
+  // On a thread of its own: libbpf reads the kernel's types for each program anew, and that takes
+  // most of the start.
+  std::future<WatchPrograms> watches;
+  if (bpf != BpfUse::kNone) watches = std::async(std::launch::async, load_watch_programs);
   observe::BestSource::Options options;
   options.root = root.mount;
   options.bpf = bpf == BpfUse::kAll;
@@ -75,30 +102,16 @@ Result<ObserveSources> open_sources(const observe::CgroupRoot& root, BpfUse bpf)
   auto inventory = observe::CgroupInventory::open(root.mount);
   if (!inventory) return tl::make_unexpected(inventory.error());
   log_source(**source);
-  auto waits = bpf == BpfUse::kNone ? std::make_unique<observe::KernelWaits>(nullptr, nullptr)
-                                    : watch_waits(level_of(bpf, **source));
-  return ObserveSources{std::move(kernel_types), std::move(*source), std::move(*inventory),
-                        std::move(waits)};
-}
-
-std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(
-    BpfUse bpf, const observe::BestSource& source, observe::LifecycleWatch::OnEvent on_event) {
-  if (bpf == BpfUse::kNone) return nullptr;
-  auto watch = observe::LifecycleWatch::open({.log = kLibbpfLog}, std::move(on_event));
-  if (!watch) {
-    log::write(level_of(bpf, source), watch.error().what + ": the next pass finds out");
-    return nullptr;
-  }
-  log_skipped_programs("cgroups' lives", (*watch)->skipped_programs());
-  return std::move(*watch);
-}
-
-std::unique_ptr<observe::MemoryGuard> guard_memory(BpfUse bpf, const observe::BestSource& source) {
-  if (bpf == BpfUse::kNone) return nullptr;
-  auto guard = observe::MemoryGuard::open({.log = kLibbpfLog});
-  if (guard) return std::move(*guard);
-  log::write(level_of(bpf, source), guard.error().what + ": the loop looks in time by itself");
-  return nullptr;
+  // If no BPF program can be loaded, that was already logged in one line.
+  const bool is_news = (*source)->bpf() || bpf == BpfUse::kEvents;
+  ObserveSources sources{.source = std::move(*source),
+                         .inventory = std::move(*inventory),
+                         .waits = std::make_unique<observe::KernelWaits>(nullptr, nullptr),
+                         .lifecycle = nullptr,
+                         .guard = nullptr};
+  if (watches.valid())
+    add_watches(watches.get(), is_news ? log::Level::warn : log::Level::debug, sources);
+  return sources;
 }
 
 void KernelEventHandler::take(const hr_event& event) {
@@ -214,7 +227,7 @@ namespace {
 observe::HostObserver::Parts observer_setup(const observe::CgroupRoot& root,
                                             const config::Config& config,
                                             const observe::Filesystems& filesystems,
-                                            ObserveSources opened) {
+                                            ObserveSources& opened) {
   return {.node = observe::NodeSource({.cgroup_root = root.mount,
                                        .nodefs = filesystems.nodefs,
                                        .imagefs = filesystems.imagefs,
@@ -242,17 +255,16 @@ NodeSources::NodeSources(const observe::CgroupRoot& root, const config::Config& 
                          KernelEventHandler::Setup on_event)
     : source_(opened.source.get()),
       waits_(opened.waits.get()),
-      observer_(observer_setup(root, config, filesystems, std::move(opened))),
+      observer_(observer_setup(root, config, filesystems, opened)),
       names_(observer_.inventory()),
       events_(std::move(on_event)),
-      lifecycle_(watch_lifecycle(config.bpf, *source_,
-                                 [this](const hr_event& event) { events_.take(event); })),
-      guard_(guard_memory(config.bpf, *source_)),
+      lifecycle_(std::move(opened.lifecycle)),
+      guard_(std::move(opened.guard)),
       guard_control_(guard_.get(), lag_of_node_counters()),
       self_checked_at_(observe::now()) {}
 
 std::optional<Instant> NodeSources::read_events() {
-  lifecycle_->drain();
+  lifecycle_->drain([this](const hr_event& event) { events_.take(event); });
   return events_.due();
 }
 

@@ -67,24 +67,18 @@ class InventoryCgroupNames final : public report::CgroupNames {
 };
 
 struct ObserveSources {
-  std::shared_ptr<const btf> kernel_types;  // kept until all BPF programs are loaded
   std::unique_ptr<observe::BestSource> source;
   observe::CgroupInventory inventory;
   std::unique_ptr<observe::KernelWaits> waits;
+  // Null: no events are reported; the next sweep finds the changes.
+  std::unique_ptr<observe::LifecycleWatch> lifecycle;
+  // Null: nothing checks memory between two turns.
+  std::unique_ptr<observe::MemoryGuard> guard;
 };
 
 // Opens the sources of cgroups and kernel events that the kernel and the configuration allow;
 // missing ones are logged.
 Result<ObserveSources> open_sources(const observe::CgroupRoot& root, config::BpfUse bpf);
-
-// Null: no events are reported; the next sweep finds the changes.
-std::unique_ptr<observe::LifecycleWatch> watch_lifecycle(config::BpfUse bpf,
-                                                         const observe::BestSource& source,
-                                                         observe::LifecycleWatch::OnEvent on_event);
-
-// Null: nothing checks memory between two turns.
-std::unique_ptr<observe::MemoryGuard> guard_memory(config::BpfUse bpf,
-                                                   const observe::BestSource& source);
 
 // Logs from where cgroups are read, and why.
 void log_source(const observe::BestSource& source);

@@ -20,9 +20,8 @@ void LifecycleWatch::FreeRing::operator()(ring_buffer* ring) const {
   ring_buffer__free(ring);
 }
 
-Result<std::unique_ptr<LifecycleWatch>> LifecycleWatch::open(const Options& options,
-                                                             OnEvent on_event) {
-  std::unique_ptr<LifecycleWatch> watch(new LifecycleWatch(std::move(on_event)));
+Result<std::unique_ptr<LifecycleWatch>> LifecycleWatch::open(const Options& options) {
+  std::unique_ptr<LifecycleWatch> watch(new LifecycleWatch);
   if (auto loaded = watch->load(options); !loaded)
     return failure("watch cgroups come and go: " + loaded.error().what, loaded.error().code);
   return watch;
@@ -57,7 +56,7 @@ Result<> LifecycleWatch::load(const Options& options) {
 int LifecycleWatch::take(void* watch, void* event, std::size_t size) {
   if (size < sizeof(hr_event)) return 0;
   log::log_exceptions("handle an event of the kernel", [&] {
-    static_cast<LifecycleWatch*>(watch)->on_event_(*static_cast<const hr_event*>(event));
+    (*static_cast<LifecycleWatch*>(watch)->on_event_)(*static_cast<const hr_event*>(event));
   });
   return 0;
 }
@@ -66,7 +65,8 @@ int LifecycleWatch::descriptor() const {
   return ring_buffer__epoll_fd(ring_.get());
 }
 
-std::size_t LifecycleWatch::drain() {
+std::size_t LifecycleWatch::drain(const OnEvent& on_event) {
+  on_event_ = &on_event;
   const int events = ring_buffer__consume(ring_.get());
   return events > 0 ? static_cast<std::size_t>(events) : 0;
 }

@@ -28,7 +28,7 @@ class LifecycleWatch {
   };
 
   // Each program observes one thing and can be missing; fails where nothing can be watched.
-  static Result<std::unique_ptr<LifecycleWatch>> open(const Options& options, OnEvent on_event);
+  static Result<std::unique_ptr<LifecycleWatch>> open(const Options& options);
   ~LifecycleWatch();
   LifecycleWatch(const LifecycleWatch&) = delete;
   LifecycleWatch& operator=(const LifecycleWatch&) = delete;
@@ -36,7 +36,7 @@ class LifecycleWatch {
   // Readable when there are events; the watch's own.
   int descriptor() const;
   // Hands over what is there, on this thread; how many events. Never waits.
-  std::size_t drain();
+  std::size_t drain(const OnEvent& on_event);
 
   // Call it before the cgroup's processes are killed: their exits are then reported. Returns false,
   // and counts it, if too many cgroups are watched. Allocates nothing.
@@ -56,11 +56,11 @@ class LifecycleWatch {
   struct FreeRing {
     void operator()(ring_buffer* ring) const;
   };
-  explicit LifecycleWatch(OnEvent on_event) : on_event_(std::move(on_event)) {}
+  LifecycleWatch() = default;
   Result<> load(const Options& options);
   static int take(void* watch, void* event, std::size_t size);
 
-  OnEvent on_event_;
+  const OnEvent* on_event_ = nullptr;  // in drain()
   std::unique_ptr<lifecycle_bpf, DestroyProgram> program_;
   Links links_;
   std::unique_ptr<ring_buffer, FreeRing> ring_;

@@ -15,7 +15,7 @@ VICTIM_DIES = """before=0; count() {{ n=0; for file in /sys/fs/cgroup/kubepods.s
         sleep $(awk 'BEGIN {{print {0} / 20}}')"""
 # systemd says "active" for a moment after SIGKILL, and that it has ended later still: the kernel's log has both in order, the end
 # of the daemon and what its OOM killer does.
-KILLED = "headroom-test: headroomd is killed"
+KILLED = "headroomd is killed by a fault"  # without a colon: the journal would take what is before it for a program's name
 KILL = f"echo '{KILLED}' > /dev/kmsg; kill -9 $pid; while [ -d /proc/$pid ]; do sleep 0.1; done"
 FAULTS = {
     "kill": f"pid={DAEMON}; {KILL}; sleep {{0}}; {BACK}",

@@ -150,6 +150,9 @@ class Chaos:
         kills = sum(self.faults[name] for name in KILLS)
         if others or len(ends) > kills:
             self.violated(f"headroomd ended by itself: {len(ends)} ends, {kills} kills, of others: {others}")
+        logged = sum(str(entry["MESSAGE"]) == KILLED for _, entry in self.journal())
+        if logged != kills:
+            self.violated(f"the kernel's log has {logged} kills of headroomd by faults, there were {kills}")
 
     def check_kernel_kills(self) -> list[str]:
         """A daemon that is not there prevents nothing: what died meanwhile is counted."""

@@ -145,12 +145,13 @@ class Chaos:
 
     def check_ends(self) -> None:
         """The daemon's process ended where a fault ended it, and nowhere else."""
-        ends = [entry for _, entry in self.journal() if entry.get("MESSAGE_ID") == ENDED]  # systemd reports failures only
+        journal = [entry for _, entry in self.journal()]
+        ends = [entry for entry in journal if entry.get("MESSAGE_ID") == ENDED]  # systemd reports failures only
         others = [entry["MESSAGE"] for entry in ends if (entry["EXIT_CODE"], entry["EXIT_STATUS"]) != ("killed", "9")]
         kills = sum(self.faults[name] for name in KILLS)
         if others or len(ends) > kills:
             self.violated(f"headroomd ended by itself: {len(ends)} ends, {kills} kills, of others: {others}")
-        logged = sum(str(entry["MESSAGE"]) == KILLED for _, entry in self.journal())
+        logged = sum(str(entry["MESSAGE"]) == KILLED for entry in journal)
         if logged != kills:
             self.violated(f"the kernel's log has {logged} kills of headroomd by faults, there were {kills}")
 

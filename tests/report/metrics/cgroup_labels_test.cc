@@ -81,7 +81,7 @@ TEST_F(CgroupLabelsTest, TheRuntimeNamesPodsWithoutManifest) {
   // The pod's own cgroup has no runtime id, and yet the same pod's name.
   EXPECT_EQ(label(labels.of(0), "pod"), "web-0");
   EXPECT_EQ(label(labels.of(0), "container"), "");
-  EXPECT_EQ(labels.name_of(all.pods[0]).name, "web-0");
+  EXPECT_EQ(label(labels.of_pod(0), "pod"), "web-0");
 }
 
 TEST_F(CgroupLabelsTest, TheManifestsNameOfAPodStays) {

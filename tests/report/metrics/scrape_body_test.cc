@@ -88,7 +88,8 @@ Labels labels_in(const CgroupFamily& row, const CgroupTable& table, const Cgroup
         if (pod.cgroup.value == table.records[i].id) return labels_of_pod(*pod.pod);
       return {};
     case FamilyOf::kNode:
-      return labels.is_of_node(i) ? report::labels({{"id", std::string(table.path(i))}}) : Labels();
+      return labels.of_node(i).empty() ? Labels()
+                                       : report::labels({{"id", std::string(table.path(i))}});
   }
   return {};
 }

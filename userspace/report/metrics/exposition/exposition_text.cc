@@ -90,14 +90,20 @@ using prometheus::MetricType;
 
 constexpr std::string_view kTotal = "_total";
 
-void append_escaped(std::string& out, std::string_view text, std::string_view special) {
-  while (!text.empty()) {
-    const auto plain = text.find_first_of(special);
-    out.append(text.substr(0, plain));
-    if (plain == std::string_view::npos) return;
+enum class Quotes : std::uint8_t { kPlain, kEscaped };
+
+void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
+  const auto is_special = [quotes](char c) {
+    return c == '\\' || c == '\n' || (c == '"' && quotes == Quotes::kEscaped);
+  };
+  // std::string_view::find_first_of() calls memchr() for each character.
+  for (auto at = text.begin(); at != text.end();) {
+    const auto special = std::find_if(at, text.end(), is_special);
+    out.append(at, special);
+    if (special == text.end()) return;
     out.push_back('\\');
-    out.push_back(text[plain] == '\n' ? 'n' : text[plain]);
-    text.remove_prefix(plain + 1);
+    out.push_back(*special == '\n' ? 'n' : *special);
+    at = special + 1;
   }
 }
 
@@ -233,7 +239,7 @@ void append_number(std::string& out, double value) {
 
 void append_label(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append("=\"");
-  append_escaped(out, value, "\\\n\"");
+  append_escaped(out, value, Quotes::kEscaped);
   out.push_back('"');
 }
 
@@ -243,7 +249,7 @@ void append_header(std::string& out, Format format, std::string_view name, std::
   if (!help.empty()) {
     out.append("# HELP ").append(head.name).push_back(' ');
     // The older format does not escape quotation marks in a help text.
-    append_escaped(out, help, format == Format::kOpenMetrics ? "\\\n\"" : "\\\n");
+    append_escaped(out, help, format == Format::kOpenMetrics ? Quotes::kEscaped : Quotes::kPlain);
     out.push_back('\n');
   }
   out.append("# TYPE ").append(head.name).push_back(' ');

@@ -10,6 +10,7 @@
 #include "observe/node/systemd_units.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -36,6 +37,14 @@ void lock_memory() {
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
     log::warning("memory is not locked ({}): under pressure this daemon may be paged out",
                  std::strerror(errno));
+}
+
+// Large blocks are returned as soon as they are freed. By itself glibc would keep as much as the
+// largest of them had, and the start reads the kernel's types, megabytes for each BPF object.
+void return_large_blocks() {
+  constexpr int kKibibyte = 1024;
+  ::mallopt(M_MMAP_THRESHOLD, 256 * kKibibyte);
+  ::mallopt(M_TRIM_THRESHOLD, 512 * kKibibyte);
 }
 
 // The unit sets it too; this is for a daemon started by hand.
@@ -69,6 +78,7 @@ bool request_realtime_scheduling() {
 
 void lock_memory_and_limits() {
   raise_descriptor_limit();
+  return_large_blocks();
   if (::geteuid() != 0) return;
   lock_memory();
   lower_oom_score();

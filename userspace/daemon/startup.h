@@ -26,8 +26,8 @@ Result<observe::CgroupRoot> preflight(Mode mode);
 // are scheduled normally. False, with errno: not permitted.
 bool request_realtime_scheduling();
 
-// Raises the descriptor limit, locks memory, and lowers the OOM score. A refusal is logged, and the
-// daemon runs without it.
+// Raises the descriptor limit, lets malloc return large blocks, locks memory, and lowers the OOM
+// score. A refusal is logged, and the daemon runs without it.
 void lock_memory_and_limits();
 
 enum class LoadReason : std::uint8_t { kStart, kReload };

@@ -151,7 +151,7 @@ Instant App::set_guard(Instant next) {
 
 std::optional<Instant> App::put_off_turn(Instant now) {
   if (!guarded_until_ || now >= *guarded_until_) return std::nullopt;
-  const auto safe = sources_.memory_is_safe_until(config_.policy());
+  const auto safe = sources_.memory_is_safe_until(config_.policy(), now);
   if (!safe || *safe - now < config_.policy().check_floor) return std::nullopt;
   const Instant next = std::min(*safe, *guarded_until_);
   actuators_.failsafe_list().beat(next);

@@ -176,7 +176,7 @@ bool GuardControl::set(Instant at, const Policy& policy, std::optional<Bytes> le
   return agrees(policy, memory) && trusted_;
 }
 
-std::optional<Instant> GuardControl::safe_until(const Policy& policy) const {
+std::optional<Instant> GuardControl::safe_until(const Policy& policy, Instant now) const {
   if (!armed_ || agreements_ < kAgreements) return std::nullopt;
   const observe::MemoryAlarm::Look look = alarm_->latest_look();
   const std::int64_t left = std::min(wake_at_.working_set.count - look.working_set.count,
@@ -184,7 +184,11 @@ std::optional<Instant> GuardControl::safe_until(const Policy& policy) const {
   if (left <= 0) return std::nullopt;
   const std::chrono::duration<double> time{static_cast<double>(left) /
                                            static_cast<double>(policy.fastest_fill)};
-  return look.at + std::chrono::duration_cast<Duration>(std::min(time, kLongest));
+  const auto until_full = std::chrono::duration_cast<Duration>(std::min(time, kLongest));
+  const Duration period =
+      std::max(policy.check_floor, std::min(until_full / kEarlyShare, kCeiling));
+  const bool looks_in_time = now - look.at <= kMissedLooks * period;
+  return std::max(look.at + until_full, looks_in_time ? now + kReliedOn : Instant{});
 }
 
 // A node that the guard does not add up, such as one that was plugged in and never used, shows when

@@ -129,6 +129,10 @@ class GuardControl {
   // its counters may lag.
   static constexpr std::int64_t kEighths = 7;
   static constexpr Duration kLag = std::chrono::milliseconds(250);
+  // Near a threshold the guard looks as often as the loop could, and wakes it. As long as its looks
+  // come in time it is relied on for so long; what may be missing is this many of them.
+  static constexpr Duration kReliedOn = std::chrono::milliseconds(20);
+  static constexpr int kMissedLooks = 3;
   // After the guard's sum has moved apart from memory.stat, it must agree in so many turns.
   static constexpr int kAgreements = 10;
 
@@ -139,9 +143,9 @@ class GuardControl {
   // is none), `memory` the turn's reading of memory.available. True: the guard will wake the loop.
   bool set(Instant at, const Policy& policy, std::optional<Bytes> left,
            const std::optional<Observation>& memory = std::nullopt);
-  // Until when memory cannot have reached what set() was given, by what the guard saw last; absent:
-  // it is not set.
-  std::optional<Instant> safe_until(const Policy& policy) const;
+  // Until when the loop need not look: by what the guard saw last, memory cannot have reached what
+  // set() was given, or the guard would wake the loop. Absent: it is not set, or memory is there.
+  std::optional<Instant> safe_until(const Policy& policy, Instant now) const;
 
  private:
   bool is_checking(Instant at);
@@ -180,8 +184,8 @@ class NodeSources {
     return guard_control_.set(observe::now(), policy, left, memory);
   }
   // As GuardControl::safe_until().
-  std::optional<Instant> memory_is_safe_until(const Policy& policy) const {
-    return guard_control_.safe_until(policy);
+  std::optional<Instant> memory_is_safe_until(const Policy& policy, Instant now) const {
+    return guard_control_.safe_until(policy, now);
   }
 
   // Readable when the kernel reports events; -1: it reports none.

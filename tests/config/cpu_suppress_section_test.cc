@@ -22,10 +22,16 @@ TEST(CpuSuppressSection, IsReadCompletely) {
             (judge_limits::SuppressPolicy{.threshold = 0.25F, .batch_priority = -5}));
 }
 
+TEST(CpuSuppressSection, NeedsNoThresholdAtAllTimes) {
+  const auto config = load_text("headroom: {cpuSuppress: {always: true}}\n");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->cpu_suppress, judge_limits::SuppressPolicy{.always = true});
+}
+
 TEST(CpuSuppressSection, IsOffByDefault) {
   const auto config = load_text("headroom: {cpuSuppress: {batchPriority: 0}}\n");
   ASSERT_TRUE(config);
-  EXPECT_FALSE(config->cpu_suppress.threshold);
+  EXPECT_FALSE(config->cpu_suppress.is_on());
 }
 
 TEST(CpuSuppressSection, AllErrorsAreReported) {
@@ -41,6 +47,11 @@ TEST(CpuSuppressSection, AllErrorsAreReported) {
              "6: headroom.cpuSuppress.batchPriority: expected a whole number from -2147483648 to "
              "1999999999, found the number 2000000000",
              "7: unknown key headroom.cpuSuppress.priority"}));
+}
+
+TEST(CpuSuppressSection, AThresholdBesideAlwaysIsAnError) {
+  EXPECT_EQ(said(load_text("headroom: {cpuSuppress: {threshold: 20%, always: true}}\n")),
+            Lines{"3: headroom.cpuSuppress.threshold: has no effect beside always: true"});
 }
 
 }  // namespace

@@ -124,6 +124,7 @@ const std::map<std::string_view, std::string_view> kOtherValues{
     {"headroom.cpuBurst.budget", "25%"},
     {"headroom.cpuBurst.contended", "80%"},
     {"headroom.cpuSuppress.threshold", "25%"},
+    {"headroom.cpuSuppress.always", "true"},
     {"headroom.cpuSuppress.batchPriority", "-5"},
     {"headroom.pressure.cpu.threshold", "60%"},
     {"headroom.pressure.cpu.grace", "2m"},

@@ -288,6 +288,8 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
     {"headroom.cpuSuppress.threshold", kString, kNone,
      "BestEffort pods get cpu.idle while a pod with a guarantee loses more of its time than this "
      "because the node has no CPU left; else never"},
+    {"headroom.cpuSuppress.always", kBoolean, "false",
+     "BestEffort pods have cpu.idle at all times, without a threshold"},
     {"headroom.cpuSuppress.batchPriority", kInteger, kNone,
      "Burstable pods of at most this priority as well, the least important first; else none"},
 

@@ -25,7 +25,7 @@ bool grants_bursts(const config::Config& config) {
 }
 
 bool suppresses_pods(const config::Config& config) {
-  return config.cpu_suppress.threshold && config.policy.mode == Mode::kEnforce;
+  return config.cpu_suppress.is_on() && config.policy.mode == Mode::kEnforce;
 }
 
 bool limits_pod_swap(const config::Config& config) {
@@ -161,7 +161,7 @@ void BackgroundWorkers::watch_quotas(const config::Config& config, const Snapsho
 
 void BackgroundWorkers::update_cpu_suppress(const config::Config& config) {
   const bool wanted = suppresses_pods(config);
-  if (config.cpu_suppress.threshold && !wanted)
+  if (config.cpu_suppress.is_on() && !wanted)
     log::warning("headroom.cpuSuppress is set, but headroom.mode is observe: no pod is suppressed");
   start_or_clear(cpu_suppress_, wanted, act::cpu_suppress_file(config.state_dir), root_.mount,
                  config.state_dir);

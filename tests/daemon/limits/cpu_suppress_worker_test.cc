@@ -175,6 +175,13 @@ TEST_F(CpuSuppressRequestsTest, BetweenTwoWindowsANewPodIsSuppressedAtOnce) {
   EXPECT_EQ(ids_of(next()), (Ids{3, 4, 2}));
 }
 
+TEST_F(CpuSuppressRequestsTest, AtAllTimesIfThePolicySaysSo) {
+  policy = {.always = true};
+  EXPECT_EQ(ids_of(next()), (Ids{3, 4, 2})) << "in the first sweep";
+  EXPECT_EQ(ids_of(window(std::nullopt)), (Ids{3, 4, 2}));
+  EXPECT_EQ(ids_of(window(0)), (Ids{3, 4, 2}));
+}
+
 TEST_F(CpuSuppressRequestsTest, UnknownWaitsSuppressNothing) {
   for (int i = 0; i < 5; ++i)
     EXPECT_EQ(ids_of(window(std::nullopt)), Ids{});

@@ -40,15 +40,15 @@ CpuSuppressRequest CpuSuppressRequests::next(const judge_limits::SuppressPolicy&
     history_ = {};
     policy_ = policy;
   }
-  if (!policy.threshold || !snapshot.cgroups) return request;
+  if (!policy.is_on() || !snapshot.cgroups) return request;
   // Without a reading the waits are unknown, and each sweep counts as a window.
   const auto& pressure = of(snapshot.observations, Signal::kCpuPressure);
   const Instant at = pressure ? pressure->at : snapshot.at;
-  if (at != window_at_) end_window(policy, snapshot, at);
+  if (!policy.always && at != window_at_) end_window(policy, snapshot, at);
   for (const PodReading& pod : snapshot.pods) {
     if (!pod.record || pod.record->populated == 0) continue;
     const auto importance = judge_limits::suppressible(policy, pod);
-    if (!importance || !history_.suppresses(*importance)) continue;
+    if (!importance || !(policy.always || history_.suppresses(*importance))) continue;
     if (const auto path = names.path_of(pod.cgroup); !path.empty())
       request.cgroups.push_back({.id = pod.cgroup, .path = std::string(path)});
   }

@@ -58,7 +58,7 @@ void CpuSuppressWorker::reconcile(const CpuSuppressRequest& request, Instant at)
     suppress(cgroup, at);
   if ((before == 0) != pods_.empty())
     log::info("{}", pods_.empty() ? "no pod's CPU time is suppressed any more"
-                                  : "the node's CPUs are contended: suppressing pods");
+                                  : "pods' CPU time is suppressed (cpu.idle)");
   publish();
 }
 

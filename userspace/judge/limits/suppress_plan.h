@@ -22,9 +22,12 @@ namespace headroom::judge_limits {
 struct SuppressPolicy {
   // Pods are suppressed if more than this share of a window is lost; absent: none is.
   std::optional<float> threshold{};
+  // Pods are suppressed at all times, whatever is lost.
+  bool always = false;
   // Burstable pods of at most this priority are batch pods; absent: none is.
   std::optional<std::int32_t> batch_priority{};
 
+  bool is_on() const { return always || threshold; }
   friend bool operator==(const SuppressPolicy&, const SuppressPolicy&) = default;
 };
 

@@ -271,7 +271,7 @@ FUZZERS := $(FUZZ_SRC:tests/fuzz/%.cc=$(B)/fuzz/%)
 # The tests' library has the parsers as well: the first of two definitions is taken, which is the one that the fuzzer watches.
 $(B)/fuzz/%: $(B)/fuzz/obj/tests/fuzz/%.o $(B)/fuzz/libparsers.a $(B)/libheadroom-asan.a
 	$(call say,LINK,$@)
-	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined -Wl,--allow-multiple-definition $^ -o $@ $(LDLIBS) -lcurl -lgnutls
+	$(Q)$(STEP) $(CLANGXX) -fsanitize=fuzzer,address,undefined -Wl,--allow-multiple-definition $^ -o $@ $(LDLIBS) -lcurl -lgnutls $(CURSES_LIBS)
 
 # --- the daemon with ThreadSanitizer -----------------------------------------------------------
 # Clang's, whose runtime is linked in: the guest needs no other library. Without _FORTIFY_SOURCE, whose functions it does not see.

@@ -437,8 +437,8 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-simulate
-bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
+bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -482,6 +482,10 @@ bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst a
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)for kernel in $(or $(KERNEL),6.1 6.12 newest); do \
 	  tests/vm/bench-burst --kernel $$kernel --payload $(B)/payload --out $(B)/bench/burst-$$kernel.json || exit; done
+
+bench-forecast: deps ## a guaranteed pod beside batch pods that a wrong forecast let in, in the lab; KERNEL=… for another
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-forecast --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/forecast.json
 
 bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, in the lab: the kill, the victim, the cost
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

@@ -4,11 +4,13 @@ due to when it was done. For test_cpu_burst.py and bench-burst.
 """
 
 import json
+import statistics
 
 from node import Node, Pod
 
-# Arguments: name, seconds of CPU for each piece of work, interval, duration of a run, runs. A second passes between two runs, and
-# before the first one: what the interpreter's start took of the quota has then been saved again.
+# Arguments: name, seconds of CPU for each piece of work, interval, duration of a run, runs, MiB of new memory that each piece of work
+# fills. A second passes between two runs, and before the first one: what the interpreter's start took of the quota has then been saved
+# again.
 SERVICE = """
 import json, sys, time
 name = sys.argv[1]
@@ -19,7 +21,7 @@ for run in range(int(sys.argv[5])):
     end = due + duration
     while due < end:
         time.sleep(max(0, due - time.monotonic()))
-        began = time.thread_time()
+        began, memory = time.thread_time(), b"x" * (int(sys.argv[6]) << 20)
         while time.thread_time() - began < work:
             pass
         latencies.append(time.monotonic() - due)
@@ -32,17 +34,23 @@ def install(vm) -> None:
     vm.put(SERVICE.encode(), "/run/service.py")
 
 
-def serve(node: Node, pod: Pod, work: float, interval: float, times: int, duration: float, quota: str = "") -> Pod:
+def serve(node: Node, pod: Pod, work: float, interval: float, times: int, duration: float, quota: str = "", mebibytes: int = 0) -> Pod:
     """So many times for so long, each with results of its own: NAME-0, NAME-1, ... The quota is the pod's and its container's."""
     if quota:
         node.vm.run(f"systemctl set-property --runtime {pod.slice} CPUQuota={quota}", check=True)
-    run = f"/opt/headroom/bin/python3 /run/service.py {pod.name} {work} {interval} {duration} {times}"
+    run = f"/opt/headroom/bin/python3 /run/service.py {pod.name} {work} {interval} {duration} {times} {mebibytes}"
     return node.run_script(pod, f"{run}; exec sleep 6000", *([f"CPUQuota={quota}"] if quota else []))
 
 
 def latencies(node: Node, name: str, timeout: float) -> list[float]:
     node.vm.wait_until(f"[ -s /run/latency-{name}.json ]", timeout=timeout)
     return json.loads(node.vm.run(f"cat /run/latency-{name}.json", check=True).out)
+
+
+def milliseconds(values: list[float]) -> dict:
+    ordered = sorted(values)
+    return {"p50_ms": round(1000 * statistics.median(ordered), 1),
+            "p99_ms": round(1000 * ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 1)}
 
 
 def throttled_periods(node: Node, pod: Pod) -> int:

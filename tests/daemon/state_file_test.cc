@@ -188,6 +188,27 @@ TEST_F(StateFileTest, AnEnumeratorThatIsUnknownIsAnError) {
   EXPECT_FALSE(file.load());
 }
 
+// The parser takes a number beyond 64 bits for a floating-point one.
+TEST_F(StateFileTest, ANumberThatIsNoIntegerIsAnError) {
+  ASSERT_TRUE(file.save(saved));
+  for (const char* key : {"deadline", "cgroup", "phase", "held"}) {
+    nlohmann::json other = document();
+    other["value"][0][key] = 1e30;
+    put(other);
+    EXPECT_FALSE(file.load()) << key;
+    ASSERT_TRUE(file.save({}) && file.save(saved));
+  }
+}
+
+TEST(OriginalValues, OfReleaseZeroPointOneAreIntegersAsWell) {
+  const TempDir dir;
+  write(dir.path() / "memory-high.json", R"({"boot_id": ")" + boot_id() + R"(", "limits": [
+    {"cgroup": 7, "path": "/a", "found": null, "set": 123456789012345678901234567890}]})");
+  const auto high = act::memory_high_file(dir.path()).load();
+  ASSERT_FALSE(high);
+  EXPECT_NE(high.error().what.find("a number is no integer"), std::string::npos);
+}
+
 TEST_F(StateFileTest, AnotherVersionIsAnError) {
   ASSERT_TRUE(file.save(saved));
   nlohmann::json other = document();

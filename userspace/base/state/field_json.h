@@ -6,6 +6,8 @@
 // be candidates too.
 #pragma once
 
+#include "base/state/integer_json.h"
+
 #include <headroom/quantity.h>
 #include <headroom/signal.h>
 #include <headroom/units.h>
@@ -107,7 +109,10 @@ requires std::is_arithmetic_v<T> || std::same_as<T, std::string>
 struct Codec<T> {
   static nlohmann::json encode(const T& value) { return value; }
   static bool decode(const nlohmann::json& json, T& value) {
-    value = json.get<T>();
+    if constexpr (std::integral<T> && !std::same_as<T, bool>)
+      value = integer_of<T>(json);
+    else
+      value = json.get<T>();
     return true;
   }
 };
@@ -118,7 +123,7 @@ struct Codec<T> {
   static_assert(kEnumerators<T> > 0, "give the number of enumerators");
   static nlohmann::json encode(T value) { return static_cast<unsigned>(value); }
   static bool decode(const nlohmann::json& json, T& value) {
-    const auto number = json.get<unsigned>();
+    const auto number = integer_of<unsigned>(json);
     value = static_cast<T>(number);
     return number < kEnumerators<T>;
   }
@@ -139,7 +144,9 @@ struct Codec<std::chrono::duration<Count, Period>> {
   using Length = std::chrono::duration<Count, Period>;
   static nlohmann::json encode(Length value) { return value.count(); }
   static bool decode(const nlohmann::json& json, Length& value) {
-    value = Length(json.get<Count>());
+    Count count{};
+    if (!Codec<Count>::decode(json, count)) return false;
+    value = Length(count);
     return true;
   }
 };
@@ -148,7 +155,7 @@ template <>
 struct Codec<Instant> {
   static nlohmann::json encode(Instant value) { return value.time_since_epoch().count(); }
   static bool decode(const nlohmann::json& json, Instant& value) {
-    value = Instant(Duration(json.get<std::int64_t>()));
+    value = Instant(Duration(integer_of<std::int64_t>(json)));
     return true;
   }
 };

@@ -3,6 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json_text.h"
+#include "base/state/integer_json.h"
 
 #include <cerrno>
 #include <fstream>
@@ -67,9 +68,10 @@ Result<> StateDocument::read(const Decode& decode) const {
     if (whole.at("boot_id") != boot_id_) return {};
     bool valid = false;
     if (!whole.contains("version")) {
+      if (!has_integers_only(whole)) return tl::make_unexpected(damaged("a number is no integer"));
       valid = decode(whole, Format::kUnversioned);
     } else {
-      if (const auto version = whole.at("version").get<int>(); version != kVersion)
+      if (const auto version = integer_of<int>(whole.at("version")); version != kVersion)
         return tl::make_unexpected(damaged("version " + std::to_string(version) + " is unknown"));
       const nlohmann::json& value = whole.at("value");
       if (whole.at("crc32c") != checksum_of(value))

@@ -87,5 +87,25 @@ TEST_F(MemoryHighOverridesTest, AValueThatAnotherProgramWritesDuringTheRestoreSt
   EXPECT_EQ(high(), "4194304");
 }
 
+// A unit's value is set through systemd, which may have done it although it did not answer.
+TEST_F(MemoryHighOverridesTest, AUnitWhoseOriginalCannotBeRestoredIsTriedAgain) {
+  ::setenv("DBUS_SYSTEM_BUS_ADDRESS", ("unix:path=" + (dir.path() / "none").string()).c_str(), 1);
+  const auto unit = dir.path() / "headroom-test.slice";
+  std::filesystem::create_directory(unit);
+  std::ofstream(unit / "memory.high") << "1048576\n";
+  const Fd opened(::open(unit.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  ASSERT_EQ(::fstat(opened.get(), &status), 0);
+  EXPECT_NE(overrides.override_high(CgroupId{status.st_ino}, opened.get(), Bytes{2 << 20}), 0);
+  EXPECT_EQ(overrides.held(), 1u);
+  std::ofstream(unit / "memory.high") << "2097152\n";
+  EXPECT_EQ(overrides.restore(cgroup), 0) << "of another cgroup";
+  EXPECT_EQ(overrides.held(), 1u) << "it was done, and there is no bus yet";
+  std::ofstream(unit / "memory.high") << "1048576\n";
+  EXPECT_EQ(overrides.restore(cgroup), 0);
+  EXPECT_EQ(overrides.held(), 0u) << "it was not done, or another program has restored it";
+  ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+}
+
 }  // namespace
 }  // namespace headroom::act

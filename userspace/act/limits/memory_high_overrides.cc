@@ -105,6 +105,7 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   const std::lock_guard lock(mutex_);
   const std::string absolute_path = path_of(directory);
   if (!absolute_path.starts_with(root_)) return ENOENT;
+  restore_failed();
   // Nothing is to be restored for removed cgroups.
   std::erase_if(found_, [&](const auto& entry) {
     if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
@@ -126,14 +127,29 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   if (done) return 0;
   const int error = done.error().code != 0 ? done.error().code : EIO;
   // The result of the first write is not known.
-  (void)write_original(entry->second);
+  if (!write_original(entry->second)) {
+    failed_.insert(cgroup);
+    return error;
+  }
   found_.erase(entry);
   (void)save_(found_);
   return error;
 }
 
+// The bus may be back.
+void MemoryHighOverrides::restore_failed() {
+  std::erase_if(failed_, [this](CgroupId cgroup) {
+    const auto entry = found_.find(cgroup);
+    if (entry == found_.end()) return true;
+    if (!restore_value(cgroup, entry->second)) return false;
+    found_.erase(entry);
+    return true;
+  });
+}
+
 int MemoryHighOverrides::restore(CgroupId cgroup) {
   const std::lock_guard lock(mutex_);
+  restore_failed();
   const auto entry = found_.find(cgroup);
   if (entry == found_.end()) return 0;
   if (const auto done = restore_value(cgroup, entry->second); !done)

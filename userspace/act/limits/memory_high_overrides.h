@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 struct sd_bus;
@@ -60,6 +61,7 @@ class MemoryHighOverrides {
   Result<> write(const std::string& path, std::optional<Bytes> high);
   Result<> set_unit(const std::string& unit, std::optional<Bytes> high);
   Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
+  void restore_failed();
   Result<> leave_to_others(const OriginalMemoryHigh& held) const;
   Result<> write_original(const OriginalMemoryHigh& held);
   // systemd keeps a removed unit's.
@@ -69,6 +71,8 @@ class MemoryHighOverrides {
   const Save save_;
   mutable std::mutex mutex_;  // protects the members below
   Found found_;
+  // Of those: systemd was asked and did not say whether it did it, and not again for the original.
+  std::set<CgroupId> failed_;
   std::unique_ptr<sd_bus, Close> bus_;
 };
 

@@ -41,6 +41,21 @@ TEST(Wire, InstantsSurviveAndNeverStaysNever) {
   EXPECT_EQ(there_and_back(Instant(1ns)), Instant(1ns));
 }
 
+// Added to another one it would not fit into 64 bits.
+TEST(Wire, AnInstantFartherThanAnyMachineRunsIsRefused) {
+  EXPECT_EQ(there_and_back(Instant(kFarthest), Instant{}), Instant(kFarthest));
+  for (const Duration beyond : {kFarthest + 1ns, -kFarthest - 1ns, Duration::max()}) {
+    std::string bytes;
+    InternTables written, read;
+    Writer(bytes, written, Instant{})(Instant(beyond));
+    Reader reader(bytes, read, Instant{});
+    Instant back{};
+    reader(back);
+    EXPECT_FALSE(reader.good()) << beyond.count();
+    EXPECT_EQ(back, Instant{});
+  }
+}
+
 TEST(Wire, AnInstantNearTheFramesTakesLittleRoom) {
   std::string bytes;
   InternTables intern_tables;

@@ -167,6 +167,7 @@ bool TapeReader::decode(char kind, std::string_view payload) {
   const Instant at{Duration(count)};
   Reader io(payload.substr(payload.size() - start.left()), intern_tables_, at);
   if (!start.good() || (kind != kBaseline && !based_)) return false;
+  if (at < Instant{} - kFarthest || at > Instant{} + kFarthest) return false;
   switch (kind) {
     case kBaseline: {
       intern_tables_ = InternTables{};

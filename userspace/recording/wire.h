@@ -224,12 +224,20 @@ void put(Io& io, T& value) {
   if constexpr (Io::kReads) value = T(count);
 }
 
+// 36 years of nanoseconds. A damaged recording has instants farther apart, and sums and differences
+// of those do not fit into 64 bits.
+inline constexpr Duration kFarthest{std::int64_t{1} << 60};
+
 // The zero instant is "never", and not close to anything.
 template <class Io, Is<Instant> T>
 void put(Io& io, T& value) {
   std::uint64_t wide = value == Instant{} ? 0 : zigzag((value - io.base).count()) + 1;
   io.number(wide);
-  if constexpr (Io::kReads) value = wide == 0 ? Instant{} : io.base + Duration(unzigzag(wide - 1));
+  if constexpr (Io::kReads) {
+    const Duration from_base(wide == 0 ? 0 : unzigzag(wide - 1));
+    if (from_base < -kFarthest || from_base > kFarthest) return io.fail();
+    value = wide == 0 ? Instant{} : io.base + from_base;
+  }
 }
 
 template <class Io, class T>

@@ -58,7 +58,9 @@ def test_hundreds_of_cgroups_come_and_go_without_a_trace(vm):
         vm.run("for i in $(seq 300); do mkdir /sys/fs/cgroup/headroom-test-$i; rmdir /sys/fs/cgroup/headroom-test-$i; done; "
                "sleep 1.5", timeout=120, check=True)
         after = node.status()
-        assert after["cgroups"] == before["cgroups"], (before["cgroups"], after["cgroups"])
+        # Of the tree: systemd may have started or ended a unit of its own meanwhile.
+        there = int(vm.run("find /sys/fs/cgroup -type d | wc -l", check=True).out)
+        assert after["cgroups"] == there, (before["cgroups"], after["cgroups"], there)
         assert "headroom-test-1" not in (node.metrics() + node.metrics("/metrics/cadvisor")).replace("headroom-test-web", "")
         grown = after["process"]["resident_bytes"] - before["process"]["resident_bytes"]
         assert grown < 4 << 20, f"{grown >> 10} KiB more resident"

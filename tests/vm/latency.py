@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A latency-bound service in a pod: it has the same work to do at equal intervals, and measures from when each piece of work was
-due to when it was done. For test_cpu_burst.py and bench-burst.
+due to when it was done. For test_cpu_burst.py, bench-burst and bench-forecast.
 """
 
 import json

@@ -136,15 +136,15 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   return error;
 }
 
-// The bus may be back.
+// The bus may be back. If it is not, only one call waits for it.
 void MemoryHighOverrides::restore_failed() {
-  std::erase_if(failed_, [this](CgroupId cgroup) {
-    const auto entry = found_.find(cgroup);
-    if (entry == found_.end()) return true;
-    if (!restore_value(cgroup, entry->second)) return false;
+  for (; !failed_.empty(); failed_.erase(failed_.begin())) {
+    const auto entry = found_.find(*failed_.begin());
+    if (entry == found_.end()) continue;
+    if (!restore_value(entry->first, entry->second)) return;
     found_.erase(entry);
-    return true;
-  });
+    (void)save_(found_);
+  }
 }
 
 int MemoryHighOverrides::restore(CgroupId cgroup) {

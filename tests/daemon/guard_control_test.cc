@@ -121,11 +121,11 @@ TEST_F(GuardControllerTest, SaysUntilWhenMemoryCannotHaveReachedTheThreshold) {
 TEST_F(GuardControllerTest, IsReliedOnForAMomentWhileItsLooksComeInTime) {
   policy_.fastest_fill = (8_GiB).count;
   set(0ms, 16_MiB);  // 1.7 ms until the guard's mark
-  EXPECT_EQ(safe_until(1ms), 21ms);
-  EXPECT_EQ(safe_until(6ms), 26ms) << "two looks are missing";
+  EXPECT_EQ(safe_until(1ms), 51ms);
+  EXPECT_EQ(safe_until(6ms), 56ms) << "two looks are missing";
   EXPECT_LT(safe_until(7ms), 2ms) << "no look for three of its periods of 2 ms";
   alarm_.look.at = kStart + 7ms;
-  EXPECT_EQ(safe_until(8ms), 28ms);
+  EXPECT_EQ(safe_until(8ms), 58ms);
   alarm_.look.working_set = Bytes{(1_GiB).count + (14_MiB).count};
   EXPECT_EQ(safe_until(8ms), std::nullopt) << "the mark is reached";
 }

@@ -131,7 +131,7 @@ class GuardControl {
   static constexpr Duration kLag = std::chrono::milliseconds(250);
   // Near a threshold the guard looks as often as the loop could, and wakes it. As long as its looks
   // come in time it is relied on for so long; what may be missing is this many of them.
-  static constexpr Duration kReliedOn = std::chrono::milliseconds(20);
+  static constexpr Duration kReliedOn = std::chrono::milliseconds(50);
   static constexpr int kMissedLooks = 3;
   // After the guard's sum has moved apart from memory.stat, it must agree in so many turns.
   static constexpr int kAgreements = 10;

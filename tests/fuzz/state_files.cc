@@ -2,7 +2,7 @@
 // The values of the state files, of this release and of 0.1: read right or refused. What was read
 // is written so that it is read as the same.
 #include "act/original_values.h"
-#include "base/state/integer_json.h"
+#include "base/state/json_integer.h"
 #include "daemon/state/eviction_state.h"
 #include "daemon/state/unversioned_state.h"
 #include "fuzz.h"
@@ -65,6 +65,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   fuzz::read_and_write<act::MemoryHighOverrides::Found>(json);
   fuzz::read_and_write<act::SuspendedLimits::Found>(json);
   fuzz::read_and_write<std::map<CgroupId, act::OriginalOomScores>>(json);
-  if (state::has_integers_only(json)) fuzz::read_unversioned(json);  // as StateDocument does
+  if (has_integers_only(json)) fuzz::read_unversioned(json);  // as StateDocument does
   return 0;
 }

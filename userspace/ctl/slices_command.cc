@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_text.h"
+#include "base/state/json_integer.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -39,13 +40,15 @@ Result<Json> slices_of(std::string_view status) {
 }
 
 std::string memory_text(const Json& amount) {
-  return amount.is_number() ? bytes(amount.get<std::int64_t>()) : "-";
+  const auto count = whole_number_of(amount);
+  return count ? bytes(*count) : "-";
 }
 std::string cpus_text(const Json& amount) {
   return amount.is_number() ? fmt::format("{:.2f}", amount.get<double>()) : "-";
 }
 std::string tasks_text(const Json& amount) {
-  return amount.is_number() ? std::to_string(amount.get<std::int64_t>()) : "-";
+  const auto count = whole_number_of(amount);
+  return count ? std::to_string(*count) : "-";
 }
 
 // The value as in the cgroup file, but bytes with a unit.
@@ -121,7 +124,7 @@ std::string problem_lines(const Json& slices) {
     if (!slice.at("over_limit").is_null())
       text += fmt::format("{}: {} in use; memory.max is lowered when usage is lower{}\n", path,
                           memory_text(slice.at("over_limit")), lowering(slice));
-    if (const auto removed = slice.at("removed").get<std::int64_t>(); removed > 0)
+    if (const auto removed = integer_of<std::int64_t>(slice.at("removed")); removed > 0)
       text += fmt::format("{}: was removed {} time{}\n", path, removed, removed == 1 ? "" : "s");
   }
   return text;

@@ -40,15 +40,19 @@ TEST(NodeSignals, WhatIsNullOrWrongIsUnknown) {
 
 TEST(NodeSignals, SharesAndTimesAreLimited) {
   const auto signals = signals_of(
-      R"({"at_ns":99000000000,"contention":{"cpu":7,"memory":-1},"shortage_seconds":1e300})", kNow);
+      R"({"at_ns":99000000000,"contention":{"cpu":7,"memory":-1},"shortage_seconds":1e300,
+          "memory":{"capacity":1e300}})",
+      kNow);
   ASSERT_TRUE(signals);
   EXPECT_EQ(signals->cpu_contention, 1);
   EXPECT_EQ(signals->memory_contention, 0);
   EXPECT_EQ(signals->shortage_in, 1'000'000'000s);
+  EXPECT_EQ(signals->memory_capacity, std::nullopt);
 }
 
 TEST(NodeSignals, WithoutATimeOrTooOldThereAreNone) {
-  for (const char* text : {"", "null", "{}", "[]", R"({"at_ns":"1"})", R"({"at_ns":69000000000})"})
+  for (const char* text : {"", "null", "{}", "[]", R"({"at_ns":"1"})", R"({"at_ns":69000000000})",
+                           R"({"at_ns":-9223372036854775808})", R"({"at_ns":1e300})"})
     EXPECT_FALSE(signals_of(text, kNow)) << text;
   EXPECT_TRUE(signals_of(R"({"at_ns":71000000000})", kNow));
 }

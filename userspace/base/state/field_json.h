@@ -6,7 +6,7 @@
 // be candidates too.
 #pragma once
 
-#include "base/state/integer_json.h"
+#include "base/state/json_integer.h"
 
 #include <headroom/quantity.h>
 #include <headroom/signal.h>

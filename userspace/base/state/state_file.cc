@@ -3,7 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json_text.h"
-#include "base/state/integer_json.h"
+#include "base/state/json_integer.h"
 
 #include <cerrno>
 #include <fstream>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_text.h"
+#include "base/state/json_integer.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -64,8 +65,9 @@ std::string render_pod(const nlohmann::json& pod, const Screen& screen) {
   text += refusals(pod.at("refusals"), screen);
   text += refusals(pod.at("resolved_by_preemption"), screen);
   for (const nlohmann::json& other : pod.at("preemption_victims"))
-    text += fmt::format("  preempts {} ({}, priority {})\n", name_of(other),
-                        printable_field(other, "qos"), other.at("priority").get<std::int64_t>());
+    text +=
+        fmt::format("  preempts {} ({}, priority {})\n", name_of(other),
+                    printable_field(other, "qos"), integer_of<std::int64_t>(other.at("priority")));
   for (const nlohmann::json& taint : pod.at("untolerated_preferred_taints"))
     text += fmt::format("  another node is preferred: it does not tolerate {}\n",
                         printable(taint.get<std::string>()));

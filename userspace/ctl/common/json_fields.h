@@ -3,6 +3,7 @@
 // reads as null, and null is printed as "-".
 #pragma once
 
+#include "base/state/json_integer.h"
 #include "ctl/common/text_table.h"
 
 #include <cstdint>
@@ -31,7 +32,7 @@ inline std::string text(const nlohmann::json& value) {
   return value.is_string() ? printable(value.get<std::string>()) : "-";
 }
 inline std::optional<std::int64_t> integer(const nlohmann::json& value) {
-  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  return whole_number_of(value);
 }
 inline std::string pod_of(const nlohmann::json& record) {
   return text(at(record, {"pod", "namespace"})) + "/" + text(at(record, {"pod", "name"}));

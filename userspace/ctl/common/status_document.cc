@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/common/status_document.h"
 
+#include "base/state/json_integer.h"
+
 #include <headroom/waits.h>
 
 #include <algorithm>
@@ -23,8 +25,7 @@ std::string text(const nlohmann::json& object, const char* key) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 std::optional<std::int64_t> integer(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = at(object, key);
-  return value.is_number() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  return whole_number_of(at(object, key));
 }
 std::optional<double> number(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = at(object, key);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/state/json_integer.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -53,7 +54,7 @@ class CpuTable {
       : reserved_(set_of(answer, "reserved")), shared_(set_of(answer, "shared")) {
     for (const nlohmann::json& cpu : answer.at("cpus"))
       cores_[{cpu.at("socket"), cpu.at("numa"), cpu.at("uncore"), cpu.at("core")}].push_back(
-          cpu.at("cpu").get<Cpu>());
+          integer_of<Cpu>(cpu.at("cpu")));
     for (const nlohmann::json& container : answer.at("containers"))
       for (const Cpu cpu : set_of(container, "cpus")) {
         std::string& owner = owners_[cpu];
@@ -134,7 +135,7 @@ std::string containers(const nlohmann::json& answer, const Screen& screen) {
     const bool mismatch = !cpus.empty() && !runs_on.empty() && cpus != runs_on;
     rows.push_back({{pod_of(container)},
                     {printable_field(container, "container")},
-                    {std::to_string(container.at("requested").get<int>())},
+                    {std::to_string(integer_of<int>(container.at("requested")))},
                     {cpu_list_text(cpus), Colour::kGreen},
                     {cpu_list_text(runs_on), mismatch ? Colour::kRed : Colour::kNone},
                     remark(container)});
@@ -150,7 +151,7 @@ std::string containers(const nlohmann::json& answer, const Screen& screen) {
 }
 
 std::string cpu_quantity(const nlohmann::json& pool, const char* key) {
-  return Quantity::of_milli(pool.at(key).get<std::int64_t>()).canonical();
+  return Quantity::of_milli(integer_of<std::int64_t>(pool.at(key))).canonical();
 }
 
 // Empty if no container has exclusive CPUs.
@@ -291,7 +292,7 @@ Result<std::string> render_repacking(std::string_view answer, const Screen& scre
     const nlohmann::json json = nlohmann::json::parse(answer);
     const nlohmann::json& containers = json.at("containers");
     if (containers.empty()) return std::string("nothing to gain: no container is moved\n");
-    return fmt::format("{} CPUs {}\n\n{}\n{}", json.at("moved_cpus").get<int>(),
+    return fmt::format("{} CPUs {}\n\n{}\n{}", integer_of<int>(json.at("moved_cpus")),
                        json.at("dry_run").get<bool>() ? "would be moved" : "moved",
                        moves_table(containers, screen), totals_table(json, screen));
   } catch (const nlohmann::json::exception& e) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/human_readable.h"
+#include "base/state/json_integer.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/dbus_client.h"
@@ -20,7 +21,7 @@ std::string text_field(const nlohmann::json& object, const char* key) {
 }
 
 Cell amount_cell(const nlohmann::json& table, const char* key) {
-  return {report::human_bytes(table.at(key).get<std::int64_t>())};
+  return {report::human_bytes(integer_of<std::int64_t>(table.at(key)))};
 }
 
 Row headings(std::initializer_list<const char*> titles) {
@@ -38,7 +39,7 @@ std::string nodes_table(const nlohmann::json& answer, const Screen& screen) {
       const bool none_left = table.at("allocatable") != 0 && table.at("free") == 0;
       Cell free = amount_cell(table, "free");
       if (none_left) free.colour = Colour::kYellow;
-      rows.push_back({{std::to_string(node.at("node").get<int>())},
+      rows.push_back({{std::to_string(integer_of<int>(node.at("node")))},
                       {text_field(node, "group")},
                       {printable(resource)},
                       amount_cell(table, "total"),
@@ -65,7 +66,8 @@ void add_container(const nlohmann::json& container, std::vector<Row>& rows) {
                     {text_field(container, "refusal"), Colour::kRed}});
   };
   for (const nlohmann::json& block : container.at("blocks"))
-    add(text_field(block, "resource"), report::human_bytes(block.at("size").get<std::int64_t>()),
+    add(text_field(block, "resource"),
+        report::human_bytes(integer_of<std::int64_t>(block.at("size"))),
         text_field(block, "nodes"));
   if (container.at("blocks").empty()) add("-", "-", "");
 }

@@ -91,9 +91,8 @@ std::string kubelet_line(std::string_view document, std::int64_t now) {
     return value.is_string() ? printable(value.get<std::string>()) : std::string();
   };
   std::string line = "kubelet:  " + string_field("url");
-  const nlohmann::json& pods_at_json = at(kubelet, {"podsAt"});
-  const std::int64_t pods_at = pods_at_json.is_number() ? pods_at_json.get<std::int64_t>() : 0;
-  const std::int64_t age = now - pods_at;
+  const std::int64_t pods_at = integer(at(kubelet, {"podsAt"})).value_or(0);
+  const std::int64_t age = pods_at > 0 ? now - pods_at : 0;
   if (pods_at > 0)
     line += fmt::format("  {} pods, {} ago", to_json_text(at(kubelet, {"pods"})),
                         seconds(static_cast<double>(age)));

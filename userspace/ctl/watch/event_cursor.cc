@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/watch/event_cursor.h"
 
+#include "base/state/json_integer.h"
 #include "ctl/common/text_table.h"
 
 #include <charconv>
@@ -44,9 +45,8 @@ std::string eviction_text(const Json& event) {
     return fmt::format("{}: evicting{} for {}", pod_of(event), what, string_at(event, "signal"));
   std::string text = fmt::format("{}: {}{} for {}", pod_of(event), string_at(event, "outcome"),
                                  what, string_at(event, "signal"));
-  const Json& returned = member(event, "memory_returned");
-  if (returned.is_number())
-    text += fmt::format(", {} returned", bytes(returned.get<std::int64_t>()));
+  if (const auto returned = whole_number_of(member(event, "memory_returned")))
+    text += fmt::format(", {} returned", bytes(*returned));
   if (const std::string error = string_at(event, "error"); !error.empty()) text += ": " + error;
   return text;
 }

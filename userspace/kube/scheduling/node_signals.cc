@@ -2,6 +2,7 @@
 #include "kube/scheduling/node_signals.h"
 
 #include "base/json_text.h"
+#include "base/state/json_integer.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -29,15 +30,13 @@ std::optional<double> share(const nlohmann::json& object, const char* key) {
 }
 
 std::optional<Bytes> bytes(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = part(object, key);
-  if (!value.is_number_integer()) return std::nullopt;
-  return Bytes{value.get<std::int64_t>()};
+  const auto count = whole_number_of(part(object, key));
+  return count ? std::optional(Bytes{*count}) : std::nullopt;
 }
 
 std::optional<MilliCpu> milli(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = part(object, key);
-  if (!value.is_number_integer()) return std::nullopt;
-  return MilliCpu{value.get<std::int64_t>()};
+  const auto count = whole_number_of(part(object, key));
+  return count ? std::optional(MilliCpu{*count}) : std::nullopt;
 }
 
 std::optional<Duration> seconds(const nlohmann::json& object, const char* key) {
@@ -52,9 +51,9 @@ std::optional<Duration> seconds(const nlohmann::json& object, const char* key) {
 
 Result<NodeSignals> signals_of(const std::string& json, Instant now) {
   const nlohmann::json document = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-  const nlohmann::json& at = part(document, "at_ns");
-  if (!at.is_number_integer()) return failure("headroomd's answer has no time");
-  if (now - Instant(Duration(at.get<std::int64_t>())) > kMaxSignalsAge)
+  const auto at = whole_number_of(part(document, "at_ns"));
+  if (!at) return failure("headroomd's answer has no time");
+  if (Instant(Duration(*at)) < now - kMaxSignalsAge)
     return failure("headroomd's readings are too old");
   NodeSignals signals;
   const nlohmann::json& contention = part(document, "contention");

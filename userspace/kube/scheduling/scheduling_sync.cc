@@ -2,6 +2,7 @@
 #include "kube/scheduling/scheduling_sync.h"
 
 #include "base/json_text.h"
+#include "base/state/json_integer.h"
 #include "kube/api/api_response.h"
 #include "kube/api/node_taints.h"
 #include "kube/scheduling/scheduling_requests.h"
@@ -60,8 +61,8 @@ Result<SchedulingState> scheduling_state_of(const std::string& text) {
     }
     if (json.contains("batch")) {  // an earlier release did not write it
       const Json& batch = json.at("batch");
-      state.batch = {.memory = Bytes{batch.at("memory").get<std::int64_t>()},
-                     .cpu = MilliCpu{batch.at("cpu").get<std::int64_t>()}};
+      state.batch = {.memory = Bytes{integer_of<std::int64_t>(batch.at("memory"))},
+                     .cpu = MilliCpu{integer_of<std::int64_t>(batch.at("cpu"))}};
     }
     return state;
   } catch (const std::exception& thrown) {  // thrown by the JSON library

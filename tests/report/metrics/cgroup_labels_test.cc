@@ -71,7 +71,7 @@ std::string label(std::string_view labels, const std::string& name) {
 
 TEST_F(CgroupLabelsTest, TheRuntimeNamesPodsWithoutManifest) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   const auto app = labels.of(1);
   EXPECT_EQ(label(app, "container"), "app");
   EXPECT_EQ(label(app, "image"), "shop/app:1");
@@ -86,7 +86,7 @@ TEST_F(CgroupLabelsTest, TheRuntimeNamesPodsWithoutManifest) {
 
 TEST_F(CgroupLabelsTest, TheManifestsNameOfAPodStays) {
   const CgroupTable all = table(sample_pod("by-manifest", QosClass::kBurstable));
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   EXPECT_EQ(label(labels.of(1), "pod"), "by-manifest");
   EXPECT_EQ(label(labels.of(1), "namespace"), "default");
   EXPECT_EQ(label(labels.of(1), "container"), "app");
@@ -94,14 +94,14 @@ TEST_F(CgroupLabelsTest, TheManifestsNameOfAPodStays) {
 
 TEST_F(CgroupLabelsTest, ThePauseContainerHasNoContainerLabel) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   EXPECT_EQ(label(labels.of(2), "container"), "");
   EXPECT_EQ(label(labels.of(2), "image"), "pause:3.9");
 }
 
 TEST_F(CgroupLabelsTest, AContainersMonitorIsNoContainer) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   EXPECT_EQ(label(labels.of(6), "container"), "");
   EXPECT_EQ(label(labels.of(6), "name"), "");
   EXPECT_TRUE(labels.is_pod_internal(6)) << "and is counted with the pod alone";
@@ -109,7 +109,7 @@ TEST_F(CgroupLabelsTest, AContainersMonitorIsNoContainer) {
 
 TEST_F(CgroupLabelsTest, DockersContainerHasItsNameAndImage) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   EXPECT_EQ(label(labels.of(4), "name"), "db");
   EXPECT_EQ(label(labels.of(4), "image"), "postgres:16");
   EXPECT_EQ(label(labels.of(4), "pod"), "");
@@ -117,7 +117,7 @@ TEST_F(CgroupLabelsTest, DockersContainerHasItsNameAndImage) {
 
 TEST_F(CgroupLabelsTest, OnlyPodsAndTheirContainersCountWithinAPod) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all, &runtime_);
+  const CgroupLabels labels(all, PodIndex(all), &runtime_);
   EXPECT_FALSE(labels.is_pod_internal(0)) << "the pod itself";
   EXPECT_FALSE(labels.is_pod_internal(1)) << "a container";
   EXPECT_TRUE(labels.is_pod_internal(2)) << "the pause container";
@@ -127,7 +127,7 @@ TEST_F(CgroupLabelsTest, OnlyPodsAndTheirContainersCountWithinAPod) {
 
 TEST_F(CgroupLabelsTest, WithoutARuntimeThePathTellsTheId) {
   const CgroupTable all = table(pod_without_manifest());
-  const CgroupLabels labels(all);
+  const CgroupLabels labels(all, PodIndex(all));
   EXPECT_EQ(label(labels.of(1), "name"), kApp);
   EXPECT_EQ(label(labels.of(1), "container"), "");
   EXPECT_EQ(label(labels.of(1), "pod"), "podu");

@@ -96,7 +96,7 @@ Labels labels_in(const CgroupFamily& row, const CgroupTable& table, const Cgroup
 
 // The same families as a naive program would build them, written by prometheus-cpp.
 std::string serialized(const CgroupTable& table) {
-  const CgroupLabels labels(table);
+  const CgroupLabels labels(table, PodIndex(table));
   std::vector<prometheus::MetricFamily> families;
   const CgroupWaits waits(table);
   for (const CgroupFamily& row : cgroup_families()) {

@@ -2,7 +2,6 @@
 #include "report/metrics/exposition/cgroup_labels.h"
 
 #include "report/metrics/exposition/exposition_text.h"
-#include "report/view/pod_index.h"
 
 #include <unordered_map>
 #include <unordered_set>
@@ -110,8 +109,7 @@ void LabelTexts::reserve(std::size_t count, std::size_t bytes) {
   ends_.reserve(count);
 }
 
-CgroupLabels::CgroupLabels(const CgroupTable& table, ContainerNames* names) {
-  const PodIndex index(table);
+CgroupLabels::CgroupLabels(const CgroupTable& table, const PodIndex& index, ContainerNames* names) {
   const RuntimePodNames runtime_names = runtime_pod_names(table, index, names);
   const std::size_t count = table.records.size();
   constexpr std::size_t kNames = 80;  // bytes of labels besides the path, an estimate

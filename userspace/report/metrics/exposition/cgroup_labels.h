@@ -3,6 +3,7 @@
 #pragma once
 
 #include "report/view/node_view.h"
+#include "report/view/pod_index.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +45,8 @@ class LabelTexts {
 // every family.
 class CgroupLabels {
  public:
-  // `names` may be null: then only manifests and paths are used.
-  explicit CgroupLabels(const CgroupTable& table, ContainerNames* names = nullptr);
+  // `index` is of the table. `names` may be null: then only manifests and paths are used.
+  CgroupLabels(const CgroupTable& table, const PodIndex& index, ContainerNames* names = nullptr);
 
   // cAdvisor's labels in Prometheus' order: container="web",id="/…",…; an unknown value is "", as
   // in cAdvisor. An empty result: the cgroup has no name and gets no series, because two series

@@ -36,8 +36,8 @@ void append_sample(std::string& out, std::string_view name, std::string_view lab
 
 ScrapeBody::ScrapeBody(ScrapeSetup setup) : setup_(std::move(setup)) {
   if (!setup_.cgroups) return;
-  labels_.emplace(*setup_.cgroups, setup_.names);
   index_.emplace(*setup_.cgroups);
+  labels_.emplace(*setup_.cgroups, *index_, setup_.names);
   waits_.emplace(*setup_.cgroups);
   cpu_waits_ = cpu_waits_by_pod(*setup_.cgroups);
   select_families();

@@ -29,6 +29,7 @@ enum bpf_map_type {
   BPF_MAP_TYPE_LRU_HASH = 9,
   BPF_MAP_TYPE_RINGBUF = 27,
   BPF_MAP_TYPE_TASK_STORAGE = 29,
+  BPF_MAP_TYPE_CGRP_STORAGE = 32, /* since 6.2 */
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };

@@ -19,9 +19,11 @@
  * To see that it is idle, a pass reads one page of its state (that of its struct cgroup), where the
  * whole record reads ten: at thousands of cgroups the pages cost more than the instructions. Before
  * a decision, a pass also compares the memory counters: what ranking uses is then current, and the
- * rest of the record is a few passes old.
+ * rest of the record is a few passes old. Where the kernel says which cgroups were updated, a pass
+ * reads no other one's state at all (updated.bpf.h).
  */
 #include "kernel.bpf.h"
+#include "updated.bpf.h"
 
 #include <headroom/bpf/abi.h>
 
@@ -44,6 +46,8 @@ const volatile hr_u32 stacked_majors[HR_STACKED_MAJORS];
 #define HR_INCOMPLETE_IO 64
 hr_u32 incomplete_io_count;
 hr_u32 incomplete_io[HR_INCOMPLETE_IO];
+/* The running number of the cgroup that is being visited. */
+static hr_u32 visited_number;
 
 /* running number → record; user space sets max_entries before loading. */
 struct {
@@ -88,6 +92,7 @@ extern void bpf_rcu_read_unlock(void) __ksym __weak;
 #ifndef __arg_trusted
 #define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
 #endif
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
 #define DESCENDANTS_PRE 2 /* BPF_CGROUP_ITER_DESCENDANTS_PRE */
 
 #define wanted(group) (config.groups & (group))
@@ -457,7 +462,7 @@ static __always_inline hr_u32 fill_pids(struct hr_record* r, struct pids_cgroup*
 
 static __always_inline void note_incomplete_io(void) {
   hr_u32 at = incomplete_io_count++;
-  if (at < HR_INCOMPLETE_IO) incomplete_io[at & (HR_INCOMPLETE_IO - 1)] = pass.next - 1;
+  if (at < HR_INCOMPLETE_IO) incomplete_io[at & (HR_INCOMPLETE_IO - 1)] = visited_number;
 }
 
 static __always_inline int is_stacked(struct blkcg_gq* blkg) {
@@ -639,9 +644,10 @@ static __always_inline int is_idle(const struct hr_change_stamp* stamp, const st
 }
 
 static __always_inline void update_change_stamp(struct hr_change_stamp* stamp,
-                                                struct cgroup* cgrp) {
+                                                struct hr_update_bits* bits, struct cgroup* cgrp) {
   if (stamp->serial != cgrp->self.serial_nr) {
     stamp->serial = cgrp->self.serial_nr;
+    bits->numbered &= ~bit_of(visited_number);
     pass.reassigned++;
   }
   stamp->cpu_ns = cpu_time(cgrp);
@@ -670,30 +676,36 @@ static __always_inline void invalidate(struct hr_record* r, hr_u32 groups) {
   if (groups & HR_IO) invalidate_fields(r, io_rbytes, io_wios);
 }
 
-static __always_inline void visit(struct cgroup_subsys_state* self) {
+static __always_inline void forget_old_seconds(struct hr_update_bits* bits) {
+  for (int i = 0; i <= HR_ACTIVE_SECONDS; ++i)
+    if (pass.forget & (1U << i)) bits->active[i] = 0;
+}
+
+/* False: there is no room for its record. */
+static __always_inline int visit(struct cgroup_subsys_state* self, hr_u32 index) {
   struct cgroup* cgrp = self->cgroup;
-  hr_u32 index = pass.next;
   struct hr_change_stamp* stamp = bpf_map_lookup_elem(&change_stamps, &index);
   struct hr_record* r = bpf_map_lookup_elem(&records, &index);
-  if (!r || !stamp) {
-    pass.lost++;
-    return;
-  }
-  pass.next = index + 1;
+  struct hr_update_bits* bits = bits_of(index);
+  if (!r || !stamp || !bits) return 0;
+  visited_number = index;
+  pass.visited++;
 
   const int direct = has(HR_KFUNC_RDONLY_CAST);
   struct cgroup_subsys_state* parent = cgrp->self.parent;
   int is_root = !parent;
   /* The root's CPU time is not kept in its cgroup: it never seems to move. */
-  if (!is_root && stamp->serial == cgrp->self.serial_nr && (index & pass.mask) != pass.share &&
-      is_idle(stamp, r, cgrp) &&
-      !(pass.compare_usage &&
-        (direct ? ranking_inputs_changed(r, cgrp, 1) : ranking_inputs_changed(r, cgrp, 0)))) {
+  int idle = pass.mask && !is_root && stamp->serial == cgrp->self.serial_nr &&
+             is_idle(stamp, r, cgrp) &&
+             !(pass.compare_usage &&
+               (direct ? ranking_inputs_changed(r, cgrp, 1) : ranking_inputs_changed(r, cgrp, 0)));
+  if (!idle) bits->active[pass.second & HR_ACTIVE_SECONDS] |= bit_of(index);
+  if (idle && (index & pass.mask) != pass.share) {
     pass.idle_skipped++;
-    return;
+    return 1;
   }
   /* Before the record: what happens from here on the next pass finds. */
-  update_change_stamp(stamp, cgrp);
+  update_change_stamp(stamp, bits, cgrp);
 
   r->id = cgrp->kn->id;
   r->populated = stamp->populated;
@@ -707,6 +719,18 @@ static __always_inline void visit(struct cgroup_subsys_state* self) {
   if (!is_root && wanted(HR_PSI)) valid |= fill_psi(r, cgrp);
   r->valid = valid;
   if (valid != (1u << HR_GROUPS) - 1) invalidate(r, ~valid);
+  return 1;
+}
+
+/* The next cgroup of a walk through the tree. */
+static __always_inline void visit_in_order(struct cgroup_subsys_state* self) {
+  hr_u32 index = pass.next;
+  struct hr_update_bits* bits = bits_of(index);
+  if (bits && (index & 63) == 0) forget_old_seconds(bits);
+  if (visit(self, index))
+    pass.next = index + 1;
+  else
+    pass.lost++;
 }
 
 /* --- a pass with cgroup_mutex: the iterator's, for kernels before 6.10 --------------------------
@@ -717,7 +741,7 @@ int sweep(struct bpf_iter__cgroup* ctx) {
   struct cgroup* cgrp = ctx->cgroup;
   if (!cgrp) return 0; /* the call after the last one */
   if (pass.next == 0) flush(cgrp);
-  visit(&cgrp->self);
+  visit_in_order(&cgrp->self);
   return 0;
 }
 
@@ -748,7 +772,7 @@ __attribute__((noinline)) int visit_next(struct cgroup_subsys_state* css __arg_t
   if (!walk_left) return 1;
   walk_left--;
   walk_last_serial = css->serial_nr;
-  if (css->flags & CSS_ONLINE) visit(css); /* a dead one may still have its place */
+  if (css->flags & CSS_ONLINE) visit_in_order(css); /* a dead one may still have its place */
   return 0;
 }
 
@@ -785,6 +809,98 @@ int sweep_call(void* ctx) {
   bpf_rcu_read_unlock();
   bpf_cgroup_release(top);
   walk_more = more;
+  return 0;
+}
+
+/* --- a pass over the updated cgroups, where the tree is as in the pass before ------------------
+ */
+
+hr_u64 turn_bits;    /* of 64 records, those whose turn it is; user space sets it */
+hr_u32 updated_from; /* where the call begins, in 64 records; user space sets 0 to begin a pass */
+hr_u32 unnumbered;   /* result of sweep_number: how many still do not hold their numbers */
+
+/* Of the records from at * 64 on, those that there are. */
+static __always_inline hr_u64 existing_bits(hr_u32 at) {
+  hr_u32 left = pass.next - at * 64;
+  return left >= 64 ? ~0ULL : (1ULL << (left & 63)) - 1;
+}
+
+/* Not found: it was removed, and the next pass walks through the tree. */
+__attribute__((noinline)) int visit_numbered(hr_u32 index) {
+  struct hr_record* r = bpf_map_lookup_elem(&records, &index);
+  if (!r) return 0;
+  if (walk_left) walk_left--;
+  bpf_rcu_read_lock();
+  struct cgroup* cgrp = index ? bpf_cgroup_from_id(r->id) : get_top();
+  if (cgrp) {
+    visit(&cgrp->self, index);
+    bpf_cgroup_release(cgrp);
+  }
+  bpf_rcu_read_unlock();
+  return 0;
+}
+
+static long visit_updated_of_64(hr_u64 unused, void* context) {
+  hr_u32 at = updated_from;
+  struct hr_update_bits* bits = bpf_map_lookup_elem(&update_bits, &at);
+  if (!bits || at * 64 >= pass.next || !walk_left) return 1;
+  updated_from = at + 1;
+  forget_old_seconds(bits);
+  hr_u64 due = turn_bits | (at == 0); /* the root is always visited */
+  for (int i = 0; i <= HR_ACTIVE_SECONDS; ++i)
+    due |= bits->active[i];
+  due |= __sync_lock_test_and_set(&bits->updated, 0);
+  due &= existing_bits(at);
+  for (int i = 0; i < 64; ++i)
+    if (due & (1ULL << i)) visit_numbered(at * 64 + i);
+  return 0;
+}
+
+SEC("syscall")
+int sweep_updated(void* ctx) {
+  bpf_loop(1 << 20, visit_updated_of_64, 0, 0);
+  walk_more = updated_from * 64 < pass.next;
+  return 0;
+}
+
+/* So that mark_updated() finds it. */
+__attribute__((noinline)) int number(hr_u32 index) {
+  struct hr_record* r = bpf_map_lookup_elem(&records, &index);
+  struct hr_update_bits* bits = bits_of(index);
+  if (!r || !bits) return 0;
+  if (!walk_left) {
+    unnumbered++;
+    return 0;
+  }
+  walk_left--;
+  struct cgroup* cgrp = bpf_cgroup_from_id(r->id);
+  hr_u32* kept = cgrp ? bpf_cgrp_storage_get(&numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
+  if (kept) {
+    *kept = index;
+    bits->numbered |= bit_of(index);
+  } else {
+    unnumbered++;
+  }
+  if (cgrp) bpf_cgroup_release(cgrp);
+  return 0;
+}
+
+static long number_64(hr_u64 unused, void* context) {
+  hr_u32 at = updated_from;
+  struct hr_update_bits* bits = bpf_map_lookup_elem(&update_bits, &at);
+  if (!bits || at * 64 >= pass.next) return 1;
+  updated_from = at + 1;
+  if (at == 0) bits->numbered |= 1; /* the root needs none */
+  hr_u64 due = ~bits->numbered & existing_bits(at);
+  for (int i = 0; i < 64; ++i)
+    if (due & (1ULL << i)) number(at * 64 + i);
+  return 0;
+}
+
+SEC("syscall")
+int sweep_number(void* ctx) {
+  unnumbered = 0;
+  bpf_loop(1 << 20, number_64, 0, 0);
   return 0;
 }
 

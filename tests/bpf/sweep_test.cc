@@ -27,6 +27,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -491,15 +492,19 @@ TEST_F(Sweep, ALateWaitOfACgroupAtRestIsRead) {
   pass_time(400);
   std::ofstream(waiting.path() + "/cgroup.freeze") << "1";
   pass_time(100);
+  auto walking = BpfSweep::open({.root = parent.path(), .capacity = 16, .updated_only = false});
   auto resting = BpfSweep::open({.root = parent.path(), .capacity = 16});
-  ASSERT_TRUE(resting) << resting.error().what;
-  (*resting)->idle_read_period(1024);
+  ASSERT_TRUE(walking && resting);
+  (*walking)->idle_read_period(1024);
+  (*walking)->set_compare_usage(false);
+  (*resting)->idle_read_period(64);
   (*resting)->set_compare_usage(false);
-  ASSERT_TRUE((*resting)->sweep() && (*resting)->sweep());
-  pass_time(2500);
-  const auto swept = (*resting)->sweep();
-  ASSERT_TRUE(swept);
-  const hr_u64 waited_us = (*swept)[1].psi_ns[HR_PSI_CPU][HR_PSI_SOME] / 1000;
+  ASSERT_TRUE((*walking)->sweep() && (*walking)->sweep());
+  for (int i = 0; i < 50; ++i) {  // it is its turn at the 50th after the 63rd
+    ASSERT_TRUE((*resting)->sweep());
+    pass_time(50);
+  }
+  ASSERT_TRUE((*walking)->sweep() && (*resting)->sweep());
   hr_u64 total_us = 0;
   std::string word;
   for (std::ifstream pressure(waiting.path() + "/cpu.pressure"); pressure >> word;)
@@ -508,7 +513,198 @@ TEST_F(Sweep, ALateWaitOfACgroupAtRestIsRead) {
       break;
     }
   ASSERT_GT(total_us, 50'000u) << "nothing waited";
-  EXPECT_EQ(waited_us, total_us);
+  for (BpfSweep* each : {walking->get(), resting->get()})
+    EXPECT_EQ(each->records()[1].psi_ns[HR_PSI_CPU][HR_PSI_SOME] / 1000, total_us);
+}
+
+// A child that uses some CPU time whenever it is asked to, and says when it has.
+class Worker {
+ public:
+  explicit Worker(TestCgroup& cgroup) {
+    int ask[2], answer[2];
+    if (pipe2(ask, O_CLOEXEC) != 0 || pipe2(answer, O_CLOEXEC) != 0) std::abort();
+    pid_ = cgroup.spawn([&] {
+      for (char byte = 0; ::read(ask[0], &byte, 1) == 1;) {
+        for (volatile int i = 0; i < 2'000'000; i = i + 1) {
+        }
+        if (::write(answer[1], &byte, 1) != 1) return;
+      }
+    });
+    close(ask[0]);
+    close(answer[1]);
+    ask_.reset(ask[1]);
+    answer_.reset(answer[0]);
+  }
+  ~Worker() { kill(pid_, SIGKILL); }  // it may have been moved elsewhere
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  void work() const {
+    char byte = 0;
+    ASSERT_EQ(::write(ask_.get(), &byte, 1), 1);
+    ASSERT_EQ(::read(answer_.get(), &byte, 1), 1);
+    while (!is_asleep())
+      pass_time(1);
+    pass_time(1);  // its time is counted when it stops running
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  bool is_asleep() const {
+    std::ifstream stat("/proc/" + std::to_string(pid_) + "/stat");
+    std::string field;
+    for (int i = 0; i < 3; ++i)
+      stat >> field;  // pid, name without blanks, state
+    return field == "S";
+  }
+
+  Fd ask_, answer_;
+  pid_t pid_ = 0;
+};
+
+// Where the kernel says which cgroups were updated, no other one is looked at.
+class UpdatedOnly : public Sweep {
+ protected:
+  static constexpr int kCgroups = 300;
+
+  void SetUp() override {
+    Sweep::SetUp();
+    if (IsSkipped()) return;
+    top_.emplace("updated");
+    for (int i = 0; i < kCgroups; ++i)
+      children_.push_back(std::make_unique<TestCgroup>(*top_, std::to_string(i)));
+    auto opened = BpfSweep::open({.root = top_->path(), .capacity = 1024});
+    ASSERT_TRUE(opened) << opened.error().what;
+    sweep_ = std::move(*opened);
+    sweep_->idle_read_period(64);
+    sweep_->set_compare_usage(false);
+    // Two to number them; then all have been at rest for some seconds.
+    ASSERT_TRUE(sweep_->sweep() && sweep_->sweep());
+    pass_time(5000);
+    ASSERT_TRUE(sweep_->sweep() && sweep_->sweep());
+    if (sweep_->visited() > kCgroups) GTEST_SKIP() << "this kernel does not say which";
+  }
+
+  const hr_record* find(CgroupId id) {
+    if (!sweep_->sweep()) return nullptr;
+    for (const hr_record& record : sweep_->records())
+      if (record.id == id.value) return &record;
+    return nullptr;
+  }
+
+  std::optional<TestCgroup> top_;
+  std::vector<std::unique_ptr<TestCgroup>> children_;
+};
+
+TEST_F(UpdatedOnly, FewAreLookedAt) {
+  EXPECT_LE(sweep_->visited(), 1 + kCgroups / 64 + 1) << "the root, and those whose turn it is";
+  EXPECT_EQ(sweep_->records().size(), std::size_t{kCgroups} + 1);
+  EXPECT_TRUE(sweep_->same_cgroups());
+  const auto numbers = sweep_->change_stamps();
+  EXPECT_EQ(static_cast<std::uint32_t>(std::count_if(
+                numbers.of_records.begin(), numbers.of_records.end(),
+                [&](const hr_change_stamp& stamp) { return stamp.pass == numbers.pass; })),
+            sweep_->records().size() - sweep_->idle_skipped());
+}
+
+TEST_F(UpdatedOnly, BeforeADecisionAllAre) {
+  sweep_->set_compare_usage(true);
+  ASSERT_TRUE(sweep_->sweep());
+  EXPECT_EQ(sweep_->visited(), kCgroups + 1u);
+  sweep_->set_compare_usage(false);
+  ASSERT_TRUE(sweep_->sweep());
+  EXPECT_LT(sweep_->visited(), 20u);
+}
+
+TEST_F(UpdatedOnly, CpuTimeIsSeenAtOnceWhoeverFlushed) {
+  TestCgroup& one = *children_[170];
+  const Worker worker(one);
+  ASSERT_TRUE(sweep_->sweep());
+  for (int round = 0; round < 20; ++round) {
+    const hr_u64 before = find(one.id())->cpu_usage_ns;
+    worker.work();
+    if (round % 2) files_of(one);  // reading cpu.stat flushes
+    const hr_record* const record = find(one.id());
+    ASSERT_TRUE(record);
+    EXPECT_GT(record->cpu_usage_ns, before) << round;
+    EXPECT_EQ(record->cpu_usage_ns / 1000, files_of(one).cpu_usage_ns / 1000) << round;
+    EXPECT_LT(sweep_->visited(), 20u);
+    if (round == 10) pass_time(5000);  // long at rest
+  }
+}
+
+TEST_F(UpdatedOnly, WhatMovesInAsleepIsSeenAtOnce) {
+  TestCgroup& from = *children_[5];
+  TestCgroup& to = *children_[250];
+  const pid_t sleeper = from.spawn_sleeping_child();
+  pass_time(100);
+  EXPECT_EQ(find(from.id())->populated, 1u);
+  EXPECT_EQ(find(to.id())->populated, 0u);
+  std::ofstream(to.path() + "/cgroup.procs") << sleeper << std::flush;
+  EXPECT_EQ(find(to.id())->populated, 1u);
+  EXPECT_EQ(find(from.id())->populated, 0u);
+  std::ofstream(from.path() + "/cgroup.procs") << sleeper << std::flush;
+  EXPECT_EQ(find(to.id())->populated, 0u);
+}
+
+TEST_F(UpdatedOnly, WhatIsMadeOrRemovedIsSeenAtOnce) {
+  TestCgroup born(*children_[40], "born");
+  ASSERT_TRUE(find(born.id()));
+  EXPECT_EQ(sweep_->visited(), kCgroups + 2u);
+  EXPECT_FALSE(sweep_->same_cgroups());
+  const Worker worker(*children_[200]);  // its number is another one now
+  for (int round = 0; round < 4; ++round) {
+    const hr_u64 before = find(children_[200]->id())->cpu_usage_ns;
+    worker.work();
+    EXPECT_GT(find(children_[200]->id())->cpu_usage_ns, before) << round;
+    EXPECT_EQ(sweep_->records().size(), kCgroups + 2u);
+  }
+  const CgroupId id = born.id();
+  born.remove();
+  EXPECT_FALSE(find(id));
+  EXPECT_EQ(sweep_->records().size(), kCgroups + 1u);
+  pass_time(5000);
+  ASSERT_TRUE(sweep_->sweep() && sweep_->sweep() && sweep_->sweep());
+  EXPECT_LT(sweep_->visited(), 20u) << "they have their numbers again";
+}
+
+// Whatever happens between two sweeps: the same as when every cgroup is read.
+TEST_F(UpdatedOnly, TheRecordsAreThoseOfAWholeSweep) {
+  auto opened = BpfSweep::open({.root = top_->path(), .capacity = 1024, .updated_only = false});
+  ASSERT_TRUE(opened) << opened.error().what;
+  BpfSweep& whole = **opened;
+  std::mt19937 random(7);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (std::size_t i = 0; i < 8; ++i)
+    workers.push_back(std::make_unique<Worker>(*children_[i * 31]));
+  std::vector<std::unique_ptr<TestCgroup>> born;
+  for (int round = 0; round < 400; ++round) {
+    const Worker& worker = *workers[random() % workers.size()];
+    switch (random() % 16) {
+      case 0:
+        born.push_back(std::make_unique<TestCgroup>(*children_[random() % kCgroups],
+                                                    "born" + std::to_string(round)));
+        break;
+      case 1:
+        if (!born.empty()) born.pop_back();
+        break;
+      case 2:
+        std::ofstream(children_[random() % kCgroups]->path() + "/cgroup.procs") << worker.pid();
+        break;
+      case 3:
+        break;
+      default:
+        worker.work();
+    }
+    ASSERT_TRUE(sweep_->sweep() && whole.sweep());
+    const auto ours = sweep_->records(), theirs = whole.records();
+    ASSERT_EQ(ours.size(), theirs.size()) << round;
+    for (std::size_t i = 1; i < ours.size(); ++i) {
+      ASSERT_EQ(ours[i].id, theirs[i].id) << round << " at " << i;
+      ASSERT_EQ(ours[i].parent_id, theirs[i].parent_id) << round << " at " << i;
+      ASSERT_EQ(ours[i].populated, theirs[i].populated) << round << " at " << i;
+      ASSERT_EQ(ours[i].cpu_usage_ns, theirs[i].cpu_usage_ns) << round << " at " << i;
+    }
+  }
 }
 
 // What those who keep a copy go by.

@@ -196,6 +196,11 @@ struct hr_sweep_pass {
   /* A cgroup is idle if it used no CPU time; with compare_usage, also its usage, working set and
    * pressure must be unchanged, which takes several times as long to check. */
   hr_u32 compare_usage;
+  hr_u32 visited; /* cgroups whose state the pass looked at */
+  /* What is active in one second is visited for three more: the bits of four are kept. `forget`:
+   * those of seconds that have begun since the pass before, by their last two bits. */
+  hr_u32 second;
+  hr_u32 forget;
 };
 
 /* Read by stat_index.bpf.c: the first bytes of one of the kernel's two index tables. */
@@ -209,7 +214,7 @@ struct hr_index_request {
 _Static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
 _Static_assert(sizeof(struct hr_sweep_config) == (3 + HR_STATS) * 4, "and on hr_sweep_config");
 _Static_assert(sizeof(struct hr_change_stamp) == 3 * 8, "and on hr_mark");
-_Static_assert(sizeof(struct hr_sweep_pass) == 9 * 4, "and on hr_sweep_pass");
+_Static_assert(sizeof(struct hr_sweep_pass) == 12 * 4, "and on hr_sweep_pass");
 _Static_assert(sizeof(struct hr_index_request) == 2 * 4, "and on hr_index_request");
 #else
 static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");

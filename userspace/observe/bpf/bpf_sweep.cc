@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/bpf/bpf_sweep.h"
 
+#include "base/clock.h"
 #include "sweep.skel.h"
 
 #include <bpf/bpf.h>
@@ -103,6 +104,7 @@ BpfSweep::~BpfSweep() {
   if (change_stamps_) munmap(change_stamps_, whole_pages(capacity_ * sizeof(hr_change_stamp)));
   link_.reset();
   flush_link_.reset();
+  note_links_.clear();
   if (program_) sweep_bpf__destroy(program_);
 }
 
@@ -113,11 +115,20 @@ Result<> BpfSweep::load(const Options& options) {
   indices_ = {facts.state, facts.events};
   if (options.by_call && facts.kfuncs & HR_KFUNC_CSS_ITER) {
     by_call_ = true;
-    if (load(options, facts) && attach(options.root)) return {};
+    if (load_best(options, facts) && attach(options.root)) return {};
     by_call_ = false;
   }
   if (auto loaded = load(options, facts); !loaded) return loaded;
   return attach(options.root);
+}
+
+// With what notes the updated cgroups, if the kernel has it.
+Result<> BpfSweep::load_best(const Options& options, const KernelFacts& facts) {
+  constexpr std::uint32_t kFlushes = HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_CSS_FLUSH;
+  notes_updates_ = options.updated_only && facts.has_rstat_hook && facts.kfuncs & kFlushes;
+  if (notes_updates_ && load(options, facts)) return {};
+  notes_updates_ = false;
+  return load(options, facts);
 }
 
 Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
@@ -130,6 +141,11 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
   bpf_program__set_autoload(program_->progs.sweep, !by_call_);
   bpf_program__set_autoload(program_->progs.sweep_call, by_call_);
   bpf_program__set_autoload(program_->progs.sweep_flush, flushes);
+  for (bpf_program* each :
+       {program_->progs.sweep_flushed, program_->progs.sweep_populated, program_->progs.sweep_made,
+        program_->progs.sweep_removed, program_->progs.sweep_updated, program_->progs.sweep_number})
+    bpf_program__set_autoload(each, notes_updates_);
+  bpf_map__set_autocreate(program_->maps.numbers, notes_updates_);
   auto& config = const_cast<hr_sweep_config&>(program_->rodata->config);
   config.groups = groups_;
   config.kfuncs = facts.kfuncs;
@@ -142,6 +158,8 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
   for (bpf_map* map : {program_->maps.records, program_->maps.change_stamps})
     if (int error = bpf_map__set_max_entries(map, capacity_); error)
       return load_failure(log, -error);
+  if (int error = bpf_map__set_max_entries(program_->maps.update_bits, capacity_ / 64 + 1); error)
+    return load_failure(log, -error);
   if (int error = sweep_bpf__load(program_); error) return load_failure(log, -error);
   return {};
 }
@@ -170,6 +188,20 @@ void BpfSweep::attach_flush() {
   flush_link_.reset(bpf_program__attach_iter(program_->progs.sweep_flush, &opts));
 }
 
+// Without one of them an update, or a change of the tree, would go unnoticed.
+void BpfSweep::attach_notes() {
+  for (const bpf_program* each : {program_->progs.sweep_flushed, program_->progs.sweep_populated,
+                                  program_->progs.sweep_made, program_->progs.sweep_removed}) {
+    bpf_link* link = bpf_program__attach(each);
+    if (!link) {
+      note_links_.clear();
+      notes_updates_ = false;
+      return;
+    }
+    note_links_.emplace_back(link);
+  }
+}
+
 Result<> BpfSweep::attach(const std::filesystem::path& root) {
   Fd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_failure("open " + root.string(), errno);
@@ -179,8 +211,9 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
     // The inode number of a cgroup directory is the cgroup's id (64-bit hosts, Linux 5.5).
     program_->bss->walk_top = status.st_ino;
     program_->bss->walk_found = 1;  // and nothing left to visit: is the root of the tree known?
-    if (auto called = call(); !called) return called;
+    if (auto called = call(program_->progs.sweep_call); !called) return called;
     attach_flush();
+    if (notes_updates_) attach_notes();
   } else if (auto attached = attach_iterator(directory.get()); !attached) {
     return failure("attach the sweep to " + root.string() + ": " + attached.error().what,
                    attached.error().code);
@@ -217,9 +250,9 @@ Result<> BpfSweep::run_iterator(const bpf_link* link) {
   return {};
 }
 
-Result<> BpfSweep::call() {
+Result<> BpfSweep::call(const bpf_program* program) {
   DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run);
-  const int error = bpf_prog_test_run_opts(bpf_program__fd(program_->progs.sweep_call), &run);
+  const int error = bpf_prog_test_run_opts(bpf_program__fd(program), &run);
   if (error != 0) return errno_failure("run the sweep program", -error);
   if (!program_->bss->walk_top_found)
     return failure("the program does not find the root of the cgroup tree", ENODEV);
@@ -235,7 +268,7 @@ Result<> BpfSweep::walk_tree() {
   state.walk_found = 1;
   for (;;) {
     state.walk_left = limit;
-    if (auto called = call(); !called) return called;
+    if (auto called = call(program_->progs.sweep_call); !called) return called;
     if (!state.walk_found) {
       limit = limit > UINT32_MAX / 2 ? UINT32_MAX : limit * 2;
       // The stamps of cgroups at a new position are written: the second attempt does not count
@@ -250,6 +283,51 @@ Result<> BpfSweep::walk_tree() {
       return {};
     }
   }
+}
+
+bool BpfSweep::may_visit_updated_only() const {
+  constexpr std::uint32_t kWord = 64;
+  const bool is_flushed = program_->bss->pass.flushed & HR_CPU;
+  return notes_updates_ && numbered_ && program_->bss->tree_changes == walked_tree_changes_ &&
+         is_flushed && !compare_usage_ && idle_mask_ > 0 && idle_mask_ < kWord;
+}
+
+Result<> BpfSweep::visit_updated() {
+  auto& state = *program_->bss;
+  state.pass.next = last_.next;
+  state.turn_bits = 0;
+  for (std::uint32_t i = 0; i < 64; ++i)
+    if ((i & idle_mask_) == state.pass.share) state.turn_bits |= std::uint64_t{1} << i;
+  state.updated_from = 0;
+  do {
+    state.walk_left = call_limit_;
+    if (auto called = call(program_->progs.sweep_updated); !called) return called;
+  } while (state.walk_more);
+  state.pass.idle_skipped += state.pass.next - state.pass.visited;
+  return {};
+}
+
+// So many at a time as a call may visit: the rest is numbered after the next sweep.
+void BpfSweep::number_cgroups() {
+  auto& state = *program_->bss;
+  state.walk_left = call_limit_;
+  state.updated_from = 0;
+  numbered_ = call(program_->progs.sweep_number) && state.unnumbered == 0;
+}
+
+// The cgroups are numbered when the tree has been the same for a sweep, and not where something
+// waits for the pass: their numbers are memory.
+Result<> BpfSweep::make_pass() {
+  if (!by_call_) return run_iterator(link_.get());
+  if (may_visit_updated_only()) return visit_updated();
+  const std::uint64_t changes = program_->bss->tree_changes;
+  if (auto made = walk_tree(); !made) return made;
+  const hr_sweep_pass& pass = program_->bss->pass;
+  const bool is_as_before = changes == walked_tree_changes_ && pass.reassigned == 0;
+  numbered_ = numbered_ && is_as_before;
+  walked_tree_changes_ = pass.lost == 0 ? changes : UINT64_MAX;
+  if (notes_updates_ && is_as_before && !numbered_ && !urgent_ && !compare_usage_) number_cgroups();
+  return {};
 }
 
 bool BpfSweep::flush_memory() {
@@ -267,9 +345,14 @@ std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
 
 void BpfSweep::begin_pass() {
   hr_sweep_pass& pass = program_->bss->pass;
-  pass.next = pass.lost = pass.idle_skipped = pass.reassigned = 0;
+  pass.next = pass.lost = pass.idle_skipped = pass.reassigned = pass.visited = 0;
   program_->bss->incomplete_io_count = 0;
   pass.number = last_.number + 1;
+  pass.second = static_cast<hr_u32>(
+      std::chrono::duration_cast<std::chrono::seconds>(now().time_since_epoch()).count());
+  pass.forget = 0;
+  for (hr_u32 second = pass.second; second != last_.second && pass.second - second < 4; --second)
+    pass.forget |= 1u << (second & 3);
   pass.mask = idle_mask_;
   pass.share = pass.number & idle_mask_;
   pass.compare_usage = compare_usage_;
@@ -292,7 +375,7 @@ Result<std::span<const hr_record>> BpfSweep::sweep() {
   flush();
   begin_pass();
   calls_ = 0;
-  const auto made = by_call_ ? walk_tree() : run_iterator(link_.get());
+  const auto made = make_pass();
   const hr_sweep_pass& pass = program_->bss->pass;
   same_ = made && pass.reassigned == 0 && pass.next == last_.next;
   last_ = pass;

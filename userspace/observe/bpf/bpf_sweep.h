@@ -56,6 +56,7 @@ class IoFlush {
 
 }  // namespace headroom::observe
 
+struct bpf_program;
 struct sweep_bpf;
 
 namespace headroom::observe {
@@ -68,6 +69,7 @@ class BpfSweep final : public CgroupSource {
     std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
     bool by_call = true;              // false: as on a kernel that cannot (before 6.10)
     std::uint32_t call_limit = 4096;  // cgroups that one call visits, at most
+    bool updated_only = true;         // false: as on a kernel that does not say which were updated
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
     std::uint32_t io_devices = 256;   // block devices read for one cgroup, at most so many
     StackedMajors stacked = stacked_majors();  // devices that are not counted
@@ -92,14 +94,19 @@ class BpfSweep final : public CgroupSource {
 
   // From the next sweep on a cgroup at rest is read whole in one of so many sweeps only, a power of
   // two; in the others its record stays as it is. 1, as at open: every cgroup whole in every sweep.
+  // Where the kernel says which cgroups were updated, and none was made or removed, a sweep without
+  // compare_usage looks at no other one, if `sweeps` is at most 64. Then the pressure of a cgroup
+  // whose tasks wait for a CPU and get none at all is as old as that.
   void idle_read_period(std::uint32_t sweeps) { idle_mask_ = sweeps - 1; }
   // A cgroup sleeps if it used no CPU time and its waits are unchanged; with `compare_usage`, only
   // if its usage and working set are unchanged too. On after open.
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
   void set_urgent(bool urgent) override { urgent_ = urgent; }
   bool flush_memory() override;
-  // How many cgroups the last sweep left as they were.
+  // How many records the last sweep left as they were; and how many cgroups it looked at, which are
+  // all of them unless it visited the updated ones alone.
   std::uint32_t idle_skipped() const { return last_.idle_skipped; }
+  std::uint32_t visited() const { return last_.visited; }
 
   // A pass is made of calls, and takes no cgroup_mutex.
   bool by_call() const { return by_call_; }
@@ -131,14 +138,20 @@ class BpfSweep final : public CgroupSource {
   BpfSweep() = default;
   Result<> load(const Options& options);
   Result<> load(const Options& options, const KernelFacts& facts);
+  Result<> load_best(const Options& options, const KernelFacts& facts);
   Result<> attach(const std::filesystem::path& root);
   Result<> attach_iterator(int root);
   void attach_flush();
+  void attach_notes();
   void begin_pass();
   void flush();
   Result<> run_iterator(const bpf_link* link);
-  Result<> call();
+  Result<> call(const bpf_program* program);
+  Result<> make_pass();
   Result<> walk_tree();
+  bool may_visit_updated_only() const;
+  Result<> visit_updated();
+  void number_cgroups();
   Result<> map_records();
 
   sweep_bpf* program_ = nullptr;
@@ -147,6 +160,10 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t calls_ = 0;
   std::unique_ptr<bpf_link, DestroyLink> link_;        // of the pass; null: it is made of calls
   std::unique_ptr<bpf_link, DestroyLink> flush_link_;  // null: the pass flushes, or nothing can
+  bool notes_updates_ = false;
+  Links note_links_;                                // of what notes the updated cgroups
+  bool numbered_ = false;                           // each of them is noted
+  std::uint64_t walked_tree_changes_ = UINT64_MAX;  // as of the last walk through the whole tree
   hr_record* records_ = nullptr;
   hr_change_stamp* change_stamps_ = nullptr;
   Fd memory_stat_;  // of the root: reading it is what flushes memory on 6.16 to 6.19

@@ -122,6 +122,7 @@ struct IndexTable {
 // What one walk over the kernel's types finds: there are more than 100,000 of them.
 struct Found {
   std::uint32_t functions = 0;  // a bit for each of kFunctions
+  bool has_rstat_hook = false;
   IndexTable state, events;
 };
 
@@ -180,6 +181,7 @@ Found scan_btf(const btf* types) {
     if (kind == BTF_KIND_FUNC) {
       for (std::size_t i = 0; i < kFunctions.size(); ++i)
         if (type_name == kFunctions[i].name) found.functions |= 1u << i;
+      if (type_name == "bpf_rstat_flush") found.has_rstat_hook = true;
     } else if (kind == BTF_KIND_ENUM) {
       if (type_name == "node_stat_item" || type_name == "memcg_stat_item")
         note_enumerators(types, type, "MEMCG_NR_STAT", found.state);
@@ -253,6 +255,7 @@ KernelFacts kernel_facts(bool use_tables, LogLine log) {
   if (!types) return facts;
   const Found found = scan_btf(types.get());
   facts.kfuncs = kfuncs_in(found.functions);
+  facts.has_rstat_hook = found.has_rstat_hook;
   StatIndexProgram program;
   facts.state = resolve(program, found.state, false, use_tables, facts);
   facts.events = resolve(program, found.events, true, use_tables, facts);

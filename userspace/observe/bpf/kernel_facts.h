@@ -42,6 +42,7 @@ struct KernelFacts {
   std::array<std::uint32_t, HR_STATS> index = no_indices();
   StatIndices state = StatIndices::kUnknown;   // how those of state[] are known
   StatIndices events = StatIndices::kUnknown;  // and those of events[]
+  bool has_rstat_hook = false;  // bpf_rstat_flush(), which programs attach to; since 6.1
 
   static constexpr std::array<std::uint32_t, HR_STATS> no_indices() {
     std::array<std::uint32_t, HR_STATS> none{};

@@ -459,6 +459,11 @@ soak-limits: deps ## memory limits of twenty pods raised and lowered a thousand 
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/soak-limits --kernel $(KERNEL_OR_DEFAULT) --lowerings $(or $(LOWERINGS),1000) --payload $(B)/payload --out $(B)/bench/soak-limits-$(KERNEL_OR_DEFAULT).json
 
+.PHONY: soak-reserves
+soak-reserves: deps ## kube-reserved learned from a recording of 17 minutes, and enforced, in the lab; KERNEL=… MINUTES=…
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/soak-reserves --kernel $(KERNEL_OR_DEFAULT) --minutes $(or $(MINUTES),17) --payload $(B)/payload --out $(B)/bench/soak-reserves-$(KERNEL_OR_DEFAULT).json
+
 .PHONY: soak-identity
 soak-identity: $(B)/test/unit ## kills while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
 	$(Q)HEADROOM_SOAK_ROUNDS=$(or $(ROUNDS),10000) HEADROOM_SOAK_SEED=$(or $(SEED),1) \

@@ -21,10 +21,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-/* How long a cgroup is visited after it was last active, in seconds: the kernel adds a wait to the
- * pressure up to two seconds after it ended. A power of two, less one. */
-#define HR_ACTIVE_SECONDS 3
-
 /* Of 64 records. */
 struct hr_update_bits {
   __u64 updated;

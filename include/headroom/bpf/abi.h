@@ -181,6 +181,10 @@ struct hr_change_stamp {
   hr_u32 populated;
 };
 
+/* How long a cgroup is visited after it was last active, in seconds: the kernel adds a wait to the
+ * pressure up to two seconds after it ended. A power of two, less one. */
+#define HR_ACTIVE_SECONDS 3
+
 /* The parameters and results of a pass; user space sets all but `flushed` before each pass. */
 struct hr_sweep_pass {
   hr_u32 next;    /* records written, or left as they were */
@@ -197,8 +201,8 @@ struct hr_sweep_pass {
    * pressure must be unchanged, which takes several times as long to check. */
   hr_u32 compare_usage;
   hr_u32 visited; /* cgroups whose state the pass looked at */
-  /* What is active in one second is visited for three more: the bits of four are kept. `forget`:
-   * those of seconds that have begun since the pass before, by their last two bits. */
+  /* The second that the pass is in; and a bit for each second that has begun since the pass before,
+   * at its number modulo HR_ACTIVE_SECONDS + 1: what is kept of older ones there is forgotten. */
   hr_u32 second;
   hr_u32 forget;
 };

@@ -351,8 +351,9 @@ void BpfSweep::begin_pass() {
   pass.second = static_cast<hr_u32>(
       std::chrono::duration_cast<std::chrono::seconds>(now().time_since_epoch()).count());
   pass.forget = 0;
-  for (hr_u32 second = pass.second; second != last_.second && pass.second - second < 4; --second)
-    pass.forget |= 1u << (second & 3);
+  for (hr_u32 second = pass.second;
+       second != last_.second && pass.second - second <= HR_ACTIVE_SECONDS; --second)
+    pass.forget |= 1u << (second & HR_ACTIVE_SECONDS);
   pass.mask = idle_mask_;
   pass.share = pass.number & idle_mask_;
   pass.compare_usage = compare_usage_;

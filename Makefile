@@ -292,7 +292,7 @@ $(B)/tsan/headroomd: $(call tsan_obj,userspace/daemon/main.cc $(TSAN_UNITS))
 	$(Q)$(STEP) $(CLANGXX) -fsanitize=thread $^ -o $@ $(LDLIBS)
 
 # --- programs of the lab: they run in guests, so they bring nothing but libc --------------------
-$(B)/lab/%: tests/vm/workload/%.cc
+$(B)/lab/%: tests/vm/workload/%.cc $(wildcard tests/vm/workload/*.h)
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
 	$(Q)$(STEP) $(COMPILE) -std=c++20 -O2 $(WARN) $(STRICT) -static $< -o $@
@@ -355,7 +355,7 @@ lab-image:
 	$(Q)tests/vm/build-image $(KERNEL_OR_DEFAULT) >/dev/null
 
 test: test-deps ## install what is missing, run the tests that every change must pass; of the lab's the main job's
-	$(progress) --then 900 'run the tests' WERROR=1 lab-image $(B)/test/unit $(B)/test/vectors $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made
+	$(progress) --then 900 'run the tests' WERROR=1 lab-image $(B)/test/unit $(B)/test/vectors $(B)/test/bpf $(PROGRAMS) $(B)/payload/.made $(B)/test/payload/.made
 	$(Q)tests/run --core
 
 test-all: test-deps ## every test there is: packages, fuzzers, and the whole lab on each kernel, for more than an hour

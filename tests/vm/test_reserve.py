@@ -27,7 +27,7 @@ def configuration():
 def probe(vm, slice):
     """p50, p99 and worst time from due to done in milliseconds, and pages read again."""
     found = vm.run(f"systemd-run --quiet --wait --pipe --collect --slice={slice} {PROBE}", timeout=90, check=True).out
-    p50, p99, worst, faults = (float(word) for word in found.split())
+    p50, p99, worst, faults, _ = (float(word) for word in found.split())
     return {"p50": p50, "p99": p99, "worst": worst, "faults": int(faults)}
 
 

@@ -16,6 +16,7 @@ namespace probe {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kPeriod = 10 * kMillisecond, kWork = 4 * kMillisecond;
+constexpr std::int64_t kOnTime = 100 * kMillisecond;
 constexpr int kPagesTouched = 64;
 
 inline std::int64_t now(clockid_t clock) {
@@ -40,14 +41,16 @@ inline void touch(const Pages& pages, std::minstd_rand& chance) {
     static_cast<void>(pages.at[chance() % pages.count * 4096]);
 }
 
-// One line: milliseconds from when it was due to when it was done, and pages that had to be read
-// from a disk again.
-inline void say(std::vector<std::int64_t> late, std::int64_t faults) {
+// One line: milliseconds from when it was due to when it was done, pages that had to be read from a
+// disk again, and the share of all that was due that was done within kOnTime.
+inline void say(std::vector<std::int64_t> late, std::int64_t faults, std::int64_t due) {
   std::sort(late.begin(), late.end());
+  const auto on_time = std::upper_bound(late.begin(), late.end(), kOnTime) - late.begin();
   const auto of = [&](std::size_t percent) {
     return static_cast<double>(late[(late.size() - 1) * percent / 100]) / kMillisecond;
   };
-  std::printf("%.2f %.2f %.2f %lld\n", of(50), of(99), of(100), static_cast<long long>(faults));
+  std::printf("%.2f %.2f %.2f %lld %.4f\n", of(50), of(99), of(100), static_cast<long long>(faults),
+              static_cast<double>(on_time) / static_cast<double>(due));
 }
 
 inline std::int64_t faults() {
@@ -73,7 +76,7 @@ inline void run(std::uint64_t seconds, const Pages& held, const Pages& mapped) {
     }
     late.push_back(now(CLOCK_MONOTONIC) - due);
   }
-  say(std::move(late), faults() - before);
+  say(std::move(late), faults() - before, (end - began) / kPeriod);
 }
 
 }  // namespace probe

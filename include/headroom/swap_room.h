@@ -21,7 +21,9 @@
 //     subtracted from MemAvailable. It thrashes if over the last three seconds or so all tasks
 //     together waited for memory for a quarter of the time (PSI, full), and refaults were at least
 //     half of the pages that the node's reclaim freed; or if they waited for 60 % of the time,
-//     regardless of refaults: then the device is too slow.
+//     regardless of refaults: then the device is too slow; or if over the last two seconds or so a
+//     pod that holds no more memory and swap than it requests waited for memory for a tenth of
+//     the time, for the node's own causes, while a pod above its request grew.
 //
 // Pages that stay in swap do not lower the value, however many they are. Without swap the value is
 // exactly the kubelet's; with swap it is never above it. Pods that may not swap (memory.swap.max 0)
@@ -79,6 +81,11 @@ struct SwapReading {
   std::optional<std::uint64_t> reclaimed{};  // pages, by the node's reclaim, no cgroup's
   // PSI memory, full; of the node's own causes, and not of cgroups that grow
   std::optional<std::uint64_t> stalled_micros{};
+  // For how long the pod within its memory request that waited most waited for memory, for the
+  // node's own causes, while a pod above its request grew; summed over sweeps. As of
+  // pods_counted_at; absent: unknown.
+  Instant pods_counted_at{};
+  std::optional<std::uint64_t> pods_stalled_micros{};
 
   bool has_swap() const { return disk.total > 0 || zram.total > 0; }
 };
@@ -97,6 +104,7 @@ struct SwapHistory {
   double refault_rate = 0;
   double reclaim_rate = 0;
   double stalled = 0;
+  double pods_stalled = 0;
 };
 
 // The result, with its parts in bytes.
@@ -119,6 +127,8 @@ struct SwapRoom {
   bool swap = true;       // false: the node has no swap
   double fill_rate = 0;   // bytes per second
   double stalled = 0;     // share of the time
+  // The same, of the pod within its memory request that waited most.
+  double pods_stalled = 0;
   // Pages per second: read back, and freed by the node's reclaim.
   double refault_rate = 0, reclaim_rate = 0;
   // Where the memory of processes is.

@@ -138,7 +138,8 @@ TEST(Why, WithSwapItSaysWhatItCounted) {
                         .filling = (40_MiB).count,
                         .bound = SwapRoom::Bound::kRoom,
                         .in_force = true,
-                        .stalled = 0.7};
+                        .stalled = 0.7,
+                        .pods_stalled = 0.25};
   std::string page = explain(Json::parse(line_of(eviction)), nullptr, {});
   for (const char* const text :
        {"Swap ", "MemAvailable 20Mi; free swap gains 110Mi, of which the next second fills 40Mi",
@@ -150,6 +151,7 @@ TEST(Why, WithSwapItSaysWhatItCounted) {
   EXPECT_NE(page.find("the node thrashed, so free swap gained nothing: all tasks waited for 70%"),
             page.npos)
       << page;
+  EXPECT_NE(page.find("and a pod within its memory request for 25%"), page.npos) << page;
 }
 
 TEST(Why, MissingFieldsAreLeftOut) {

@@ -190,8 +190,11 @@ TEST(Replay, ARecordingFromBeforeAnAdditionIsReplayed) {
   constexpr std::size_t kKernelMemory = 6;  // an empty sample, trend and reclaim
   constexpr std::size_t kSwap = 12;  // a byte for each member of an empty SwapHistory, and one
   constexpr std::size_t kCpu = 3;    // an absent period, last eviction and sample
-  const std::pair<char, std::size_t> formats[] = {
-      {6, kCpu + kKernelMemory + kSwap}, {7, kCpu + kKernelMemory}, {8, kCpu}};
+  constexpr std::size_t kPodStalls = 1;
+  const std::pair<char, std::size_t> formats[] = {{6, kPodStalls + kCpu + kKernelMemory + kSwap},
+                                                  {7, kPodStalls + kCpu + kKernelMemory},
+                                                  {8, kPodStalls + kCpu},
+                                                  {10, kPodStalls}};
   for (const auto& [format, added] : formats) {
     const Replayed result = replayed(recorded_in_format(format, added));
     EXPECT_TRUE(result.identical()) << int{format};

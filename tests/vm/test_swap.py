@@ -14,6 +14,7 @@ KERNELS = ("6.12",)
 MEMORY = "1G"
 SWAP = "512M"
 METRICS_PORT = 9750
+MIB = 1 << 20
 
 HARD = {"memory.available": "100Mi", "swap.available": "15%"}
 RAMP = "--random --rate 100M --until 4G"
@@ -116,6 +117,22 @@ def test_a_hog_on_a_disk_with_the_default_configuration(vm):
         assert expect_the_hog_alone(node, others)["signal"] == "memory.available"
 
 
+def test_a_pod_within_its_request_keeps_its_pace_while_a_hog_fills_swap(vm):
+    """Its pages go to the disk as well, and it needs some of them for each request. The hog goes when it begins to wait, and not
+    when swap is full: then it answers hardly any of them in time."""
+    with Node(vm, replayed=True) as node:
+        node.start(configuration(DEFAULT))
+        others = small_bystanders(node)
+        served = node.run_pod(Pod("served", "burstable", {"memory": "300Mi"}), "--hold 220M --probe 30", "StandardOutput=file:/run/answers")
+        vm.wait_until(f"[ $(cat {served.cgroup}/memory.current) -gt {215 * MIB} ]", timeout=30)
+        node.run_pod(Pod("hog"), RAMP)
+        expect_the_hog_alone(node, others)
+        vm.wait_until(f"! systemctl is-active --quiet {served.unit}", timeout=60)
+        *_, in_time = vm.run("cat /run/answers; rm /run/answers", check=True).out.split()
+        print(f"    {100 * float(in_time):.0f} % of its requests answered within 100 ms")
+        assert float(in_time) > 0.7
+
+
 def test_cold_pages_in_zram_evict_no_pod(vm):
     """More is held than there is memory, and the coldest of it stays in swap."""
     with zram(vm, "500M"), Node(vm, replayed=True) as node:
@@ -131,7 +148,6 @@ def test_cold_pages_in_zram_evict_no_pod(vm):
         assert "headroom_memory_room_bytes " in node.metrics()
 
 
-MIB = 1 << 20
 SWAP_FILES = ("memory.swap.high", "memory.zswap.writeback")
 
 

@@ -88,9 +88,11 @@ void judge_observations(const Policy& policy, const Snapshot& snapshot, const Hi
   verdict.measure_disks = is_disk_below_threshold(policy, verdict);
   forecast(policy, snapshot, before, verdict);
   if (!snapshot.cgroups) {
-    verdict.needs_cgroups = threshold_to_act_on(policy, snapshot, before, verdict).has_value() ||
-                            !before.victims.empty() || taint_timer_due(before, snapshot.at) ||
-                            is_ladder_step_due(policy, snapshot, verdict);
+    verdict.needs_cgroups =
+        threshold_to_act_on(policy, snapshot, before, verdict).has_value() ||
+        !before.victims.empty() || taint_timer_due(before, snapshot.at) ||
+        is_ladder_step_due(policy, snapshot, verdict) ||
+        next_pod_stalls(policy, snapshot, verdict).value_or(Instant::max()) <= snapshot.at;
     // Kept if no sweep succeeds: no victim is forgotten, and it is tried again.
     verdict.after.victims = before.victims;
     verdict.after.taint_timers = before.taint_timers;

@@ -22,10 +22,12 @@ std::uint64_t node_wide(const hr_stalls& stalls) {
   return ns;
 }
 
-void GrowingWaiters::update(Instant at, const ByCgroup<hr_stalls>& stalls,
+bool GrowingWaiters::update(Instant at, const ByCgroup<hr_stalls>& stalls,
                             const RecordOf& record_of) {
-  if (at - at_ < kMinPeriod) return;
-  const double seconds = seconds_of(at - std::exchange(at_, at));
+  if (at - at_ < kMinPeriod) return false;
+  period_ = at - std::exchange(at_, at);
+  const double seconds = seconds_of(period_);
+  waits_.clear();
   std::swap(seen_, before_);
   seen_.clear();
   std::uint64_t of_all = 0, of_growing = 0;
@@ -41,8 +43,10 @@ void GrowingWaiters::update(Instant at, const ByCgroup<hr_stalls>& stalls,
     if (known && static_cast<double>(now.size - before->second.size) >
                      seconds * static_cast<double>(kGrowth))
       of_growing += waited;
+    waits_.push_back({.cgroup = CgroupId{stalls.ids[i]}, .ns = waited});
   }
   share_ = of_all > 0 ? static_cast<double>(of_growing) / static_cast<double>(of_all) : 0;
+  return true;
 }
 
 }  // namespace headroom::observe

@@ -181,7 +181,7 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
       pressure_.add(parts_.clock(), snapshot.waits.node_stalls);
   snapshot.observations = observations_;
   snapshot.swap = parts_.node.swap();
-  if (snapshot.swap && snapshot.cgroups) update_growing_waiters(snapshot);
+  if (snapshot.swap) update_growing_waiters(snapshot);
   stall_attribution_.apply(snapshot.waits.node_stalls, growing_waiters_.share(), snapshot.swap);
   snapshot.unaccounted_memory = parts_.node.unaccounted();
   snapshot.images = parts_.images;
@@ -190,13 +190,21 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   return snapshot;
 }
 
-void HostObserver::update_growing_waiters(const Snapshot& snapshot) {
-  if (!snapshot.waits.stalls) {
+// Only a sweep has what they are of.
+void HostObserver::update_growing_waiters(Snapshot& snapshot) {
+  if (snapshot.cgroups && !snapshot.waits.stalls) {
     growing_waiters_ = {};
-    return;
+    stalled_pods_ = {};
+  } else if (snapshot.cgroups) {
+    const Instant at = parts_.clock();
+    if (growing_waiters_.update(at, *snapshot.waits.stalls,
+                                [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); }))
+      stalled_pods_.update(at, growing_waiters_, snapshot.pods,
+                           [&](CgroupId id) { return pod_cgroup_of(id); });
   }
-  growing_waiters_.update(parts_.clock(), *snapshot.waits.stalls,
-                          [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); });
+  if (stalled_pods_.at() == Instant{}) return;
+  snapshot.swap->pods_stalled_micros = stalled_pods_.micros();
+  snapshot.swap->pods_counted_at = stalled_pods_.at();
 }
 
 void HostObserver::read_memory() {
@@ -212,14 +220,19 @@ void HostObserver::read_memory() {
   parts_.node.read_memory(observations_);
 }
 
-std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
+std::optional<CgroupId> HostObserver::pod_cgroup_of(CgroupId id) const {
   const KnownCgroup* cgroup = parts_.inventory.find(id);
   while (cgroup) {
-    if (auto pod = registry_.find(cgroup->id)) return pod;
+    if (registry_.find(cgroup->id)) return cgroup->id;
     if (cgroup->parent.value == 0) break;
     cgroup = parts_.inventory.find(cgroup->parent);
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
+  const auto cgroup = pod_cgroup_of(id);
+  return cgroup ? registry_.find(*cgroup) : nullptr;
 }
 
 void HostObserver::sweep_cgroups(Snapshot& snapshot) {

@@ -13,6 +13,7 @@
 #include "observe/node/node_source.h"
 #include "observe/pod/parts_reader.h"
 #include "observe/pod/pod_registry.h"
+#include "observe/stalled_pods.h"
 
 #include <headroom/judge.h>
 #include <headroom/policy.h>
@@ -227,7 +228,8 @@ class HostObserver final : public Observer {
   const std::string& trouble() const { return error_; }
 
  private:
-  void update_growing_waiters(const Snapshot& snapshot);
+  std::optional<CgroupId> pod_cgroup_of(CgroupId id) const;
+  void update_growing_waiters(Snapshot& snapshot);
   void read_memory();
   void sweep_cgroups(Snapshot& snapshot);
   void read_parts(Snapshot& snapshot);
@@ -242,6 +244,7 @@ class HostObserver final : public Observer {
   PartsReader parts_reader_;
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
   GrowingWaiters growing_waiters_;
+  StalledPods stalled_pods_;
   StallAttribution stall_attribution_;
   PressureWindow pressure_;
   FlushPlan flush_plan_;

@@ -203,18 +203,21 @@ HEADROOM_SERIALIZE(SwapReading::Compressed) {
 }
 HEADROOM_SERIALIZE(SwapReading) {
   auto& [at, mem_available, cache_in_use, resident, disk, zram, zram_pool, incompressible, cold,
-         zswap, counted_at, refaults, reclaimed, stalled_micros] = value;
+         zswap, counted_at, refaults, reclaimed, stalled_micros, pods_counted_at,
+         pods_stalled_micros] = value;
   io(at, mem_available, cache_in_use, resident, disk, zram, zram_pool, incompressible, zswap);
   io(counted_at, refaults, reclaimed, stalled_micros);
   static_cast<void>(cold);  // no decision depends on it
+  static_cast<void>(pods_counted_at), static_cast<void>(pods_stalled_micros);  // put_pod_stalls()
 }
 HEADROOM_SERIALIZE(SwapHistory::Recent) {
   auto& [stored, memory, ratio] = value;
   io(stored, memory, ratio);
 }
 HEADROOM_SERIALIZE(SwapHistory) {
-  auto& [last, fill_rate, zram, zswap, refault_rate, reclaim_rate, stalled] = value;
+  auto& [last, fill_rate, zram, zswap, refault_rate, reclaim_rate, stalled, pods_stalled] = value;
   io(last, fill_rate, zram, zswap, refault_rate, reclaim_rate, stalled);
+  static_cast<void>(pods_stalled);  // put_pod_stalls()
 }
 HEADROOM_SERIALIZE(ImageStorage) {
   auto& [dedicated, split, apart] = value;
@@ -377,6 +380,17 @@ HEADROOM_SERIALIZE(NodeReserves) {
 template <class Io, class AnyHistory>
 void put_cpu_history(Io& io, AnyHistory& history) {
   io(history.cpu_evicted_at, history.last_sample[static_cast<std::size_t>(Signal::kCpuPressure)]);
+}
+
+// Of format 11.
+template <class Io, Is<SwapReading> Reading>
+void put_pod_stalls(Io& io, Reading& reading) {
+  io(reading.pods_counted_at, reading.pods_stalled_micros);
+}
+template <class Io, Is<SwapHistory> AnyHistory>
+void put_pod_stalls(Io& io, AnyHistory& history) {
+  io(history.pods_stalled);
+  if (history.last) put_pod_stalls(io, *history.last);
 }
 
 }  // namespace headroom::recording

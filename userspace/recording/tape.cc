@@ -14,6 +14,7 @@ namespace {
 // Of format 8, after these: what is remembered, and read, of kernel.memAvailable.
 // Of format 9, after these: what evictions for cpu.pressure depend on, and its reading.
 // Of format 10: frames of system use.
+// Of format 11: at the end of a baseline, and after the reading of swap, the stalls of pods.
 enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kSystemUse = 'S', kEnd = 'E' };
 
 // An instant by itself, for those in the frame to be close to.
@@ -78,6 +79,7 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
     put_later_signals(io, history.last_sample, history.trends, history.reclaims);
     io(policy.cpu_eviction_period);
     put_cpu_history(io, history);
+    put_pod_stalls(io, history.swap);
   });
 }
 
@@ -102,6 +104,7 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     const auto& cpu = of(snapshot.observations, Signal::kCpuPressure);
     if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable) && !cpu) return;
     io(snapshot.swap);
+    if (snapshot.swap) put_pod_stalls(io, *snapshot.swap);
     put_later_signals(io, snapshot.observations);
     if (cpu) write_cpu(io, *cpu, snapshot.waits.cpu_use);
   });
@@ -185,6 +188,7 @@ bool TapeReader::decode(char kind, std::string_view payload) {
         io(baseline.policy.cpu_eviction_period);
         put_cpu_history(io, history);
       }
+      if (!io.at_end()) put_pod_stalls(io, history.swap);
       break;
     }
     case kChange: {
@@ -233,6 +237,7 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   if (io.at_end()) return;
   if (format_ < 8) return io(turn.snapshot.swap.emplace());
   io(turn.snapshot.swap);
+  if (turn.snapshot.swap && format_ >= 11) put_pod_stalls(io, *turn.snapshot.swap);
   put_later_signals(io, turn.snapshot.observations);
   if (!io.at_end()) read_cpu(io, turn);
 }

@@ -146,7 +146,8 @@ class SwapNode : public ::testing::Test {
                              .disk = space(1024, 1024),
                              .refaults = 1000,
                              .reclaimed = 1000,
-                             .stalled_micros = 1000};
+                             .stalled_micros = 1000,
+                             .pods_stalled_micros = 1000};
   }
   Lines step() {
     story.step(ms += 100, 1_GiB);
@@ -216,6 +217,51 @@ TEST_F(SwapNode, ADeviceThatDoesNotKeepUpIsNoRoom) {
   EXPECT_EQ(room().bound, SwapRoom::Bound::kThrashing);
 }
 
+// Counted at each sweep, every second.
+TEST_F(SwapNode, APodWithinItsRequestThatWaitsATenthOfItsTimeIsThrashing) {
+  const auto run_with_waits = [&](int seconds, double share) -> Lines {
+    for (int i = 0; i < seconds; ++i) {
+      story.swap->pods_counted_at = at_ms(ms);
+      *story.swap->pods_stalled_micros += static_cast<std::uint64_t>(share * 1e6);
+      if (const Lines decided = run(1, 5, 500, 20'000, 0.02); !decided.empty()) return decided;
+    }
+    return {};
+  };
+  EXPECT_EQ(run_with_waits(60, 0.08), kNothing);
+  EXPECT_NEAR(story.history.swap.pods_stalled, 0.08, 0.001);
+  EXPECT_EQ(run_with_waits(1, 0.9), Lines{"kill hog"});
+  EXPECT_EQ(room().bound, SwapRoom::Bound::kThrashing);
+  EXPECT_EQ(room().gain, 0);
+  EXPECT_EQ(story.history.swap.pods_stalled, 0) << "counted afresh after an eviction";
+}
+
+TEST_F(SwapNode, ThePodsAreLookedAtOftenWhileSwapFillsAndMemoryIsShort) {
+  run(3, 50, 0, 20'000, 0.02);
+  story.swap->pods_counted_at = at_ms(ms);
+  EXPECT_EQ(step(), kNothing);
+  EXPECT_LE(story.verdict.next_check, story.swap->pods_counted_at + std::chrono::milliseconds(250));
+  Snapshot snapshot = story.snapshot(ms + 100, 1_GiB);
+  snapshot.cgroups.reset();
+  Verdict verdict;
+  const auto needs_cgroups = [&](std::int64_t at, const SwapReading& swap) {
+    snapshot.at = at_ms(at);
+    snapshot.swap = swap;
+    snapshot.swap->at = snapshot.at;
+    judge(story.policy, snapshot, story.history, verdict);
+    return verdict.needs_cgroups;
+  };
+  SwapReading swap = *story.swap;
+  EXPECT_FALSE(needs_cgroups(ms + 100, swap)) << "they were looked at a moment ago";
+  EXPECT_TRUE(needs_cgroups(ms + 200, swap));
+  swap.mem_available = 400 * kMiB;
+  EXPECT_FALSE(needs_cgroups(ms + 200, swap)) << "memory is left";
+  swap = *story.swap;
+  swap.pods_stalled_micros.reset();
+  EXPECT_FALSE(needs_cgroups(ms + 200, swap)) << "waits are not observed";
+  story.history.swap.fill_rate = 0;
+  EXPECT_FALSE(needs_cgroups(ms + 200, *story.swap)) << "swap does not fill";
+}
+
 TEST_F(SwapNode, ThrashingWhileMemoryIsLeftEvictsNoPod) {
   story.swap->mem_available = 400 * kMiB;
   EXPECT_EQ(run(60, 0, 30'000, 40'000, 0.9), kNothing);
@@ -225,6 +271,7 @@ TEST_F(SwapNode, UnknownCountersNeverThrash) {
   story.swap->refaults.reset();
   story.swap->reclaimed.reset();
   story.swap->stalled_micros.reset();
+  story.swap->pods_stalled_micros.reset();
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(step(), kNothing);
 }

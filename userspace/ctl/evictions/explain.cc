@@ -328,11 +328,14 @@ std::vector<std::string> swap_lines(const nlohmann::json& record) {
                   amount("memory"), amount("gain"), amount("filling")),
       fmt::format("by the kubelet's rule {} were available", amount("kubelet"))};
   const nlohmann::json& stalled = at(swap, {"stalled_ratio"});
-  if (text(at(swap, {"bound"})) == "thrashing" && stalled.is_number())
+  if (text(at(swap, {"bound"})) != "thrashing" || !stalled.is_number()) return lines;
+  lines.push_back(
+      fmt::format("the node thrashed, so free swap gained nothing: all tasks waited for {:.0f}% "
+                  "of the last seconds",
+                  100 * stalled.get<double>()));
+  if (const nlohmann::json& pods = at(swap, {"pods_stalled_ratio"}); pods.is_number())
     lines.push_back(
-        fmt::format("the node thrashed, so free swap gained nothing: all tasks waited for {:.0f}% "
-                    "of the last seconds",
-                    100 * stalled.get<double>()));
+        fmt::format("and a pod within its memory request for {:.0f}%", 100 * pods.get<double>()));
   return lines;
 }
 

@@ -4,6 +4,7 @@
 #include "judge/eviction/ladder.h"
 #include "judge/eviction/no_execute.h"
 #include "judge/eviction/node_reclaim.h"
+#include "judge/eviction/threshold/swap_aware.h"
 
 #include <algorithm>
 #include <cmath>
@@ -151,6 +152,18 @@ std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict) {
   return least;
 }
 
+std::optional<Instant> next_pod_stalls(const Policy& policy, const Snapshot& snapshot,
+                                       const Verdict& verdict) {
+  std::optional<Instant> next;
+  for (const ThresholdReading& reading : verdict.thresholds) {
+    if (!reading.limit || policy.thresholds[reading.index].signal != Signal::kMemoryAvailable)
+      continue;
+    const auto due = pod_stalls_due(snapshot.swap, verdict.swap_room, *reading.limit);
+    if (due) next = next ? std::min(*next, *due) : due;
+  }
+  return next;
+}
+
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
   // An act just decided is looked after at once, and so is what came of one.
   const bool eventful = !verdict.decisions.empty() || !verdict.eviction_ends.empty();
@@ -167,6 +180,8 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   wait = std::min(wait, time_until_victim_step(verdict.after, snapshot.at, policy.check_ceiling));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
     wait = std::min(wait, *timer - snapshot.at);
+  if (const auto due = next_pod_stalls(policy, snapshot, verdict))
+    wait = std::min(wait, *due - snapshot.at);
   const auto bounded = [&](Duration after) {
     return snapshot.at + std::clamp(after, policy.check_floor, policy.check_ceiling);
   };

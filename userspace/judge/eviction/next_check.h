@@ -21,6 +21,11 @@ void forecast(const Policy& policy, const Snapshot& snapshot, const History& bef
 // none.
 std::optional<Bytes> memory_left(const Policy& policy, const Verdict& verdict);
 
+// When the stalls of pods are to be counted again, which takes a sweep; absent: not before the next
+// one.
+std::optional<Instant> next_pod_stalls(const Policy& policy, const Snapshot& snapshot,
+                                       const Verdict& verdict);
+
 // Sets verdict.next_check and next_check_guarded.
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict);
 

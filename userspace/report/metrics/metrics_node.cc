@@ -151,6 +151,9 @@ void add_swap(const NodeView& node, Families& families) {
         room.fill_rate);
   gauge("headroom_memory_stalled_ratio",
         "Share of the last seconds in which all tasks waited for memory.", room.stalled);
+  gauge("headroom_memory_pods_stalled_ratio",
+        "Longest share of the last seconds that a pod within its memory request waited for memory.",
+        room.pods_stalled);
   gauge("headroom_memory_refaults_per_second", "Pages read back that reclaim had taken.",
         room.refault_rate);
   gauge("headroom_memory_reclaimed_pages_per_second", "Pages that the node's own reclaim freed.",

@@ -185,6 +185,7 @@ Json swap_json(const std::optional<SwapRoom>& room) {
           {"filling", room->filling},
           {"fill_bytes_per_second", room->fill_rate},
           {"stalled_ratio", room->stalled},
+          {"pods_stalled_ratio", room->pods_stalled},
           {"refaults_per_second", room->refault_rate},
           {"reclaimed_pages_per_second", room->reclaim_rate},
           {"resident", room->resident},

@@ -2,6 +2,7 @@
 #include "judge/eviction/threshold/swap_aware.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace headroom::judge_eviction {
@@ -12,6 +13,12 @@ constexpr double kThrashMemory = 3.0;  // the same, of refaults, reclaim and sta
 constexpr double kFillAhead = 1.0;     // seconds that are reserved
 constexpr double kThrashingStalled = 0.25, kThrashingReturned = 0.5;
 constexpr double kNotKeepingUp = 0.6;
+constexpr double kPodsMemory = 2.0;  // as kThrashMemory, of pods within their requests
+constexpr double kPodStalled = 0.1;
+// While swap fills faster than this, in bytes per second, the stalls of pods are counted this
+// often.
+constexpr double kFills = 1 << 20;
+constexpr Duration kPodStallsPeriod = std::chrono::milliseconds(250);
 constexpr std::int64_t kRecentPart = std::int64_t{16} << 20;
 constexpr double kPriorRatio = 0.5;
 
@@ -67,7 +74,7 @@ std::int64_t disk_gain(const SwapReading& reading, const SwapHistory& history) {
 }
 
 bool is_thrashing(const SwapHistory& history) {
-  if (history.stalled >= kNotKeepingUp) return true;
+  if (history.stalled >= kNotKeepingUp || history.pods_stalled >= kPodStalled) return true;
   return history.stalled >= kThrashingStalled && history.reclaim_rate > 0 &&
          history.refault_rate >= kThrashingReturned * history.reclaim_rate;
 }
@@ -113,6 +120,11 @@ SwapHistory advance(const SwapHistory& before, const SwapReading& reading) {
     average(after.stalled, difference(last.stalled_micros, reading.stalled_micros) / 1e6 / seconds,
             seconds, kThrashMemory);
   }
+  if (const double seconds = seconds_between(last.pods_counted_at, reading.pods_counted_at);
+      seconds > 0)
+    average(after.pods_stalled,
+            difference(last.pods_stalled_micros, reading.pods_stalled_micros) / 1e6 / seconds,
+            seconds, kPodsMemory);
   return after;
 }
 
@@ -121,6 +133,7 @@ SwapRoom swap_room(const SwapReading& reading, std::int64_t kubelet, const SwapH
                 .memory = reading.mem_available,
                 .fill_rate = history.fill_rate,
                 .stalled = history.stalled,
+                .pods_stalled = history.pods_stalled,
                 .refault_rate = history.refault_rate,
                 .reclaim_rate = history.reclaim_rate};
   room.swap = reading.has_swap();
@@ -152,8 +165,15 @@ std::int64_t kernel_mem_available(const SwapReading& reading, std::int64_t mem_a
   return mem_available + gain - filling(reading, history, gain);
 }
 
+std::optional<Instant> pod_stalls_due(const std::optional<SwapReading>& reading,
+                                      const std::optional<SwapRoom>& room, std::int64_t limit) {
+  if (!reading || !reading->pods_stalled_micros || !room || !room->in_force) return std::nullopt;
+  if (room->memory > limit || room->fill_rate < kFills) return std::nullopt;
+  return reading->pods_counted_at + kPodStallsPeriod;
+}
+
 void restart_thrashing(SwapHistory& history) {
-  history.refault_rate = history.reclaim_rate = history.stalled = 0;
+  history.refault_rate = history.reclaim_rate = history.stalled = history.pods_stalled = 0;
 }
 
 }  // namespace headroom::judge_eviction

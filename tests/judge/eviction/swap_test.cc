@@ -235,6 +235,18 @@ TEST_F(SwapNode, APodWithinItsRequestThatWaitsATenthOfItsTimeIsThrashing) {
   EXPECT_EQ(story.history.swap.pods_stalled, 0) << "counted afresh after an eviction";
 }
 
+TEST_F(SwapNode, WaitsOfPodsThatAreNotObservedAnyMoreAreForgotten) {
+  step();
+  story.history.swap.pods_stalled = 0.5;
+  story.swap->mem_available = 400 * kMiB;
+  EXPECT_EQ(step(), kNothing) << "memory is left";
+  EXPECT_EQ(story.history.swap.pods_stalled, 0.5);
+  story.swap->mem_available = 60 * kMiB;
+  story.swap->pods_stalled_micros.reset();
+  EXPECT_EQ(step(), kNothing);
+  EXPECT_EQ(story.history.swap.pods_stalled, 0);
+}
+
 TEST_F(SwapNode, ThePodsAreLookedAtOftenWhileSwapFillsAndMemoryIsShort) {
   run(3, 50, 0, 20'000, 0.02);
   story.swap->pods_counted_at = at_ms(ms);

@@ -120,8 +120,10 @@ SwapHistory advance(const SwapHistory& before, const SwapReading& reading) {
     average(after.stalled, difference(last.stalled_micros, reading.stalled_micros) / 1e6 / seconds,
             seconds, kThrashMemory);
   }
-  if (const double seconds = seconds_between(last.pods_counted_at, reading.pods_counted_at);
-      seconds > 0)
+  if (!reading.pods_stalled_micros)
+    after.pods_stalled = 0;
+  else if (const double seconds = seconds_between(last.pods_counted_at, reading.pods_counted_at);
+           seconds > 0)
     average(after.pods_stalled,
             difference(last.pods_stalled_micros, reading.pods_stalled_micros) / 1e6 / seconds,
             seconds, kPodsMemory);

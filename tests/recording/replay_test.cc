@@ -294,7 +294,7 @@ TEST(Replay, DamageIsAnErrorOrNoticedAndNeverMore) {
   fill_until_killed(story);
   const std::string whole = story.recorded();
   std::mt19937 random(7);  // NOLINT: the same every time
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     std::string bytes = whole;
     for (int flips = 0; flips < 3; ++flips)
       bytes[random() % bytes.size()] = static_cast<char>(random());

@@ -115,6 +115,36 @@ INSTANTIATE_TEST_SUITE_P(Rows, BadBytes,
                                          Bad{"ends_early", std::string("\x01\x01", 2)}),
                          [](const auto& row) { return row.param.name; });
 
+template <class T>
+bool is_read_back(const T& value) {
+  std::string bytes;
+  InternTables written, read;
+  Writer(bytes, written, {})(value);
+  Reader reader(bytes, read, {});
+  T back{};
+  reader(back);
+  return reader.good();
+}
+
+TEST(Wire, WhatIsMissingWhereTheJudgeReliesOnItIsRefused) {
+  const auto pod = std::make_shared<const Pod>();
+  const auto taint = std::make_shared<const Taint>();
+  EXPECT_TRUE(is_read_back(Policy{.taints = {taint}}));
+  EXPECT_FALSE(is_read_back(Policy{.taints = {taint, nullptr}}));
+  EXPECT_TRUE(is_read_back(Reason{}));
+  EXPECT_TRUE(is_read_back(Reason{.cause = Cause::kTaint, .taint = taint}));
+  EXPECT_FALSE(is_read_back(Reason{.cause = Cause::kTaint}));
+  EXPECT_TRUE(is_read_back(Decision{.act = Act::kReclaim}));
+  EXPECT_TRUE(is_read_back(Decision{.act = Act::kKill, .pod = pod}));
+  EXPECT_FALSE(is_read_back(Decision{.act = Act::kKill}));
+  EXPECT_TRUE(is_read_back(EvictionEnd{.pod = pod}));
+  EXPECT_FALSE(is_read_back(EvictionEnd{}));
+  EXPECT_TRUE(is_read_back(Victim{.pod = pod}));
+  EXPECT_FALSE(is_read_back(Victim{}));
+  EXPECT_TRUE(is_read_back(MemoryHighOverride{.pod = pod}));
+  EXPECT_FALSE(is_read_back(MemoryHighOverride{}));
+}
+
 TEST(Wire, AnEnumeratorBeyondTheLastIsRefused) {
   InternTables intern_tables;
   Reader reader("\x7f", intern_tables, {});

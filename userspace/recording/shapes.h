@@ -12,6 +12,8 @@
 #include <headroom/policy.h>
 #include <headroom/snapshot.h>
 
+#include <algorithm>
+
 namespace headroom::recording {
 
 template <>
@@ -49,6 +51,12 @@ inline constexpr std::uint64_t kEnumerators<SystemRole> = 4;
 // The first two are written as the bool was that stood here before.
 template <>
 inline constexpr std::uint64_t kEnumerators<Toleration::Operator> = 5;
+
+// What the judge relies on: a damaged recording may have it otherwise.
+inline void require(Writer&, bool) {}
+inline void require(Reader& io, bool holds) {
+  if (!holds) io.fail();
+}
 
 // The signals that formats up to 7 have; values of later ones are at the end of their frames.
 inline constexpr std::size_t kFirstSignals = 11;
@@ -179,6 +187,7 @@ HEADROOM_SERIALIZE(Policy) {
          reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, swap_aware, cpu_eviction_period,
          pressure_window, fastest_fill, check_floor, check_ceiling, sweep_period] = value;
   io(thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints);
+  require(io, std::ranges::find(taints, nullptr) == taints.end());
   io(local_storage_isolation, evict_static_culprits, can_reclaim_containers, can_reclaim_images);
   io(reclaim_timeout, remove_empty_dirs, eviction_unit, ladder, pressure_window, fastest_fill);
   io(check_floor, check_ceiling, sweep_period);
@@ -272,6 +281,7 @@ HEADROOM_SERIALIZE(Reason) {
          taint, limit, subject, used] = value;
   io(cause, signal, hard, threshold, available, capacity, sampled_at, first_crossed, last_clear);
   io(taint, limit, subject, used);
+  require(io, cause != Cause::kTaint || taint);
 }
 HEADROOM_SERIALIZE(RankInfo) {
   auto& [rank, candidates, working_set, memory_request, usage, request, predicted, predicted_in] =
@@ -285,6 +295,7 @@ HEADROOM_SERIALIZE(ReclaimSteps) {
 HEADROOM_SERIALIZE(Decision) {
   auto& [act, pod, cgroup, reason, rank_info, steps, part, bytes, decided_at, deadline] = value;
   io(act, pod, cgroup, reason, rank_info, steps, part, bytes, decided_at, deadline);
+  require(io, act == Act::kReclaim || pod);
 }
 HEADROOM_SERIALIZE(Outcome) {
   auto& [decision, result, error, at] = value;
@@ -294,6 +305,7 @@ HEADROOM_SERIALIZE(EvictionEnd) {
   auto& [pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part] =
       value;
   io(pod, cgroup, reason, terminated_at, killed_at, ended_at, gone, memory_returned, part);
+  require(io, pod != nullptr);
 }
 HEADROOM_SERIALIZE(ThresholdHistory) {
   auto& [first_observed, met, last_clear] = value;
@@ -304,6 +316,7 @@ HEADROOM_SERIALIZE(Victim) {
          due_before, due, memory_request, left, ran, part] = value;
   io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due, gone_at, held);
   io(due_before, due, memory_request, left, ran, part);
+  require(io, pod != nullptr);
 }
 HEADROOM_SERIALIZE(Reclaim) {
   auto& [begun, ended, deadline] = value;
@@ -324,6 +337,7 @@ HEADROOM_SERIALIZE(PartialEviction) {
 HEADROOM_SERIALIZE(MemoryHighOverride) {
   auto& [pod, cgroup, part, relaxed, found, set, since, until, retry, ending] = value;
   io(pod, cgroup, part, relaxed, found, set, since, until, retry, ending);
+  require(io, pod != nullptr);
 }
 HEADROOM_SERIALIZE(Throttled) {
   auto& [pod, cgroup, since, stalled_before, stalled, last, relaxed] = value;

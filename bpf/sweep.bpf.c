@@ -246,6 +246,7 @@ static __always_inline void fill_stat(struct hr_record* r, struct memcg_vmstats*
   r->slab_unreclaimable = stat_item(HR_STAT_SLAB_UNRECLAIMABLE);
   r->zswap = stat_item(HR_STAT_ZSWAP);
   r->zswapped = shifted(stat_item(HR_STAT_ZSWAPPED), shift);
+  r->swapcached = shifted(stat_item(HR_STAT_SWAPCACHED), shift);
   r->anon_thp = shifted(stat_item(HR_STAT_ANON_THP), shift);
   r->file_thp = shifted(stat_item(HR_STAT_FILE_THP), shift);
   r->shmem_thp = shifted(stat_item(HR_STAT_SHMEM_THP), shift);
@@ -290,6 +291,7 @@ static __always_inline hr_u32 fill_by_kfunc(struct hr_record* r, struct cgroup_s
   r->slab_unreclaimable = kfunc_stat(HR_STAT_SLAB_UNRECLAIMABLE);
   r->zswap = kfunc_stat(HR_STAT_ZSWAP);
   r->zswapped = kfunc_stat(HR_STAT_ZSWAPPED);
+  r->swapcached = kfunc_stat(HR_STAT_SWAPCACHED);
   r->anon_thp = kfunc_stat(HR_STAT_ANON_THP);
   r->file_thp = kfunc_stat(HR_STAT_FILE_THP);
   r->shmem_thp = kfunc_stat(HR_STAT_SHMEM_THP);
@@ -664,7 +666,10 @@ static __always_inline void update_change_stamp(struct hr_change_stamp* stamp,
 /* What an earlier pass left there in these groups is not this cgroup's. */
 static __always_inline void invalidate(struct hr_record* r, hr_u32 groups) {
   if (groups & HR_MEMORY_USAGE) invalidate_fields(r, memory_usage, swap_usage);
-  if (groups & HR_MEMORY_STAT) invalidate_fields(r, anon, shmem_thp);
+  if (groups & HR_MEMORY_STAT) {
+    invalidate_fields(r, anon, shmem_thp);
+    r->swapcached = HR_UNKNOWN;
+  }
   if (groups & HR_RECLAIM) invalidate_fields(r, refault_anon, pgmajfault);
   if (groups & HR_MEMORY_LIMITS) invalidate_fields(r, memory_min, swap_max);
   if (groups & HR_MEMORY_EVENTS) invalidate_fields(r, events_low, events_oom_kill);

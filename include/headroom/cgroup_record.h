@@ -110,6 +110,7 @@ inline constexpr RecordField kRecordFields[] = {
     {"io_wbytes", HR_IO, offsetof(hr_record, io_wbytes), RecordField::Kind::kCount},
     {"io_rios", HR_IO, offsetof(hr_record, io_rios), RecordField::Kind::kCount},
     {"io_wios", HR_IO, offsetof(hr_record, io_wios), RecordField::Kind::kCount},
+    {"swapcached", HR_MEMORY_STAT, offsetof(hr_record, swapcached), RecordField::Kind::kBytes},
 };
 
 inline hr_u64 value_of(const hr_record& record, const RecordField& field) {

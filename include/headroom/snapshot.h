@@ -108,6 +108,23 @@ inline std::optional<Bytes> working_set(const hr_record& record) {
   return Bytes{static_cast<std::int64_t>(record.memory_usage - record.inactive_file)};
 }
 
+// Of the swap that the cgroup uses, what is not in memory as well: a page that was read back, or
+// that could not be written, keeps its place in swap (the swap cache). Absent: swap is not
+// accounted.
+inline std::optional<Bytes> swapped_out(const hr_record& record) {
+  if (!(record.valid & HR_MEMORY_USAGE) || record.swap_usage == HR_UNKNOWN) return std::nullopt;
+  const bool known = (record.valid & HR_MEMORY_STAT) && record.swapcached != HR_UNKNOWN;
+  const hr_u64 in_both = known ? std::min(record.swapcached, record.swap_usage) : 0;
+  return Bytes{static_cast<std::int64_t>(record.swap_usage - in_both)};
+}
+
+// All that the cgroup holds, page cache included, each page once.
+inline std::optional<Bytes> memory_and_swap(const hr_record& record) {
+  if (!(record.valid & HR_MEMORY_USAGE)) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(record.memory_usage)} +
+         swapped_out(record).value_or(Bytes{0});
+}
+
 // The memory that the processes hold, and that is free when they end: anonymous and shared memory,
 // page tables, stacks. Page cache stays after their end.
 inline std::optional<Bytes> held_by_processes(const hr_record& record) {

@@ -63,6 +63,7 @@ TEST(CgroupfsSource, ReadsEveryField) {
   EXPECT_EQ(record->file_thp, 28u);
   EXPECT_EQ(record->shmem_thp, 29u);
   EXPECT_EQ(record->file_mapped, 88u);
+  EXPECT_EQ(record->swapcached, 89u);
   EXPECT_EQ(record->refault_anon, 31u);
   EXPECT_EQ(record->refault_file, 32u);
   EXPECT_EQ(record->pgscan, 33u);

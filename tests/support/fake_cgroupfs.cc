@@ -66,7 +66,8 @@ FakeCgroup full_cgroup(const std::string& name) {
               {"memory.current", "1048576\n"},
               {"memory.swap.current", "8192\n"},
               {"memory.stat",
-               "anon 1\nfile 2\nkernel 77\nshmem 3\nfile_mapped 88\ninactive_anon 4\n"
+               "anon 1\nfile 2\nkernel 77\nshmem 3\nfile_mapped 88\nswapcached 89\ninactive_anon "
+               "4\n"
                "active_anon 5\ninactive_file 6\nactive_file 7\nunevictable 8\nslab 99\n"
                "kernel_stack 21\npagetables 22\nslab_reclaimable 23\nslab_unreclaimable 24\n"
                "zswap 25\nzswapped 26\nanon_thp 27\nfile_thp 28\nshmem_thp 29\n"

@@ -4,13 +4,14 @@ swaps before the working set is high, so memory.available counts what swap gains
 some of these tests only. And pods that take too much of it, or that must not wait for a disk (podSwap)."""
 
 import json
+import re
 from contextlib import contextmanager
 
 from disk_node import configuration
 from lab import Skip
 from node import Node, Pod, small_bystanders
 
-KERNELS = ("6.12",)
+KERNELS = ("6.1", "6.12", "newest")
 MEMORY = "1G"
 SWAP = "512M"
 METRICS_PORT = 9750
@@ -166,15 +167,24 @@ def swap_out(vm, pod, mebibytes):
     return int(read(vm, f"{pod.cgroup}/memory.swap.current"))
 
 
+def memory_stat(vm, pod, key):
+    return int(vm.run(f"awk '$1 == \"{key}\" {{print $2}}' {pod.cgroup}/memory.stat", check=True).out)
+
+
 def stall_seconds(node, name):
     stalls = next(pod for pod in node.status()["pods"] if pod["name"] == name)["stalls"]
     return {cause: waits["ns"] / 1e9 for cause, waits in stalls.items()}
 
 
+def held(pod):
+    """Shell's arithmetic: memory and swap, each page once."""
+    in_both = f"$(awk '$1 == \"swapcached\" {{print $2}}' {pod.cgroup}/memory.stat)"
+    return f"$(($(cat {pod.cgroup}/memory.current) + $(cat {pod.cgroup}/memory.swap.current) - {in_both}))"
+
+
 def grown(vm, pod, seconds):
     """MiB of memory and swap that it took in this time."""
-    held = f"$(($(cat {pod.cgroup}/memory.current) + $(cat {pod.cgroup}/memory.swap.current)))"
-    before, after = vm.run(f"echo {held}; sleep {seconds}; echo {held}", timeout=seconds + 30, check=True).out.split()
+    before, after = vm.run(f"echo {held(pod)}; sleep {seconds}; echo {held(pod)}", timeout=seconds + 30, check=True).out.split()
     return (int(after) - int(before)) / MIB
 
 
@@ -193,7 +203,7 @@ def test_a_pod_that_takes_too_much_swap_is_slowed_down_and_no_other_is(vm):
         assert read(vm, f"{within.cgroup}/memory.swap.high") == "max"
         for pod in (hog, within):
             assert swap_out(vm, pod, 150) > 1.2 * high, "beyond 18% above it the kernel's delay is the longest"
-        vm.wait_until(f"[ $(($(cat {within.cgroup}/memory.current) + $(cat {within.cgroup}/memory.swap.current))) -gt {212 * MIB} ]", timeout=60)
+        vm.wait_until(f"[ {held(within)} -gt {212 * MIB} ]", timeout=60)
         slow, quick = grown(vm, hog, 10), grown(vm, within, 10)
         stalls = stall_seconds(node, "hog")
         print(f"    {high >> 20} MiB of swap: {slow:.1f} MiB grown in 10 s above it, {quick:.1f} MiB by the other; waits {stalls}")
@@ -207,8 +217,28 @@ def test_a_pod_that_takes_too_much_swap_is_slowed_down_and_no_other_is(vm):
         assert node.alive(hog) and node.alive(within)
 
 
+def test_a_page_in_memory_and_in_swap_counts_once(vm):
+    """A pod within its request reads back what it swapped. The pages keep their places in swap; it is not above its request for that."""
+    with Node(vm, replayed=True) as node:
+        vm.run("swapon --show | grep -q .", check=True)
+        node.start(configuration(DEFAULT, podSwap={"high": "10%"}, metrics={"exclude": []}))
+        pod = node.run_pod(Pod("within", "burstable", {"memory": "200Mi"}), "--hold 150M --random --probe 120")
+        vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {145 * MIB} ]", timeout=60)
+        swap_out(vm, pod, 100)
+        vm.wait_until(f"awk '$1 == \"swapcached\" && $2 > {80 * MIB} {{ok = 1}} END {{exit !ok}}' {pod.cgroup}/memory.stat", timeout=60)
+        vm.run("sleep 3")
+        assert read(vm, f"{pod.cgroup}/memory.swap.high") == "max" and not swap_changes(node)
+        seen, swap = memory_stat(vm, pod, "swapcached"), int(read(vm, f"{pod.cgroup}/memory.swap.current"))
+        print(f"    {swap >> 20} MiB in swap, {seen >> 20} MiB of them in memory as well")
+        said = re.findall(r'^headroom_cgroup_memory_swapcached_bytes\{[^}]*pod="within"[^}]*\} (\S+)', node.metrics(), re.M)
+        assert said and all(abs(float(each) - seen) < 8 * MIB for each in said), (said, seen)
+        assert node.alive(pod) and not node.evictions()
+
+
 def test_what_protected_pods_swap_stays_in_zswap(vm):
-    """Random pages, which zswap compresses badly or not at all: those of a protected pod stay in memory, the other pod's go to the disk."""
+    """Random pages, which zswap compresses badly or not at all: those of a protected pod stay in memory, the other pod's go to the disk.
+
+    Since 6.18 the kernel refuses what does not compress: then it stays as it is, and has only its place in swap (swapcached)."""
     if vm.run("test -e /sys/module/zswap/parameters/enabled").code != 0:
         raise Skip("the kernel has no zswap")
     enabled = read(vm, "/sys/module/zswap/parameters/enabled")
@@ -225,9 +255,11 @@ def test_what_protected_pods_swap_stays_in_zswap(vm):
                 vm.wait_until(f"[ $(cat {cgroup}/memory.zswap.writeback) = 0 ]", timeout=10)
             assert read(vm, f"{batch.cgroup}/memory.zswap.writeback") == "1"
             kept, out = swap_out(vm, bank, 100), swap_out(vm, batch, 100)
-            stored = int(vm.run(f"awk '/^zswapped /{{print $2}}' {bank.cgroup}/memory.stat", check=True).out)
-            print(f"    random pages: {kept >> 20} MiB swapped by the protected pod, {stored >> 20} MiB of it in zswap; {out >> 20} MiB by the other")
-            assert kept - stored < 5 * MIB < 80 * MIB < out, (kept, stored, out)
+            stored, held = (memory_stat(vm, bank, key) for key in ("zswapped", "swapcached"))
+            print(f"    random pages: {kept >> 20} MiB swapped by the protected pod, {stored >> 20} MiB of it in zswap and {held >> 20} MiB in memory;",
+                  f"{out >> 20} MiB by the other")
+            assert 80 * MIB < kept < stored + held + 5 * MIB, (kept, stored, held)
+            assert 80 * MIB < out - memory_stat(vm, batch, "swapcached"), out
             assert "headroom_zswap_kept_pods 1" in node.metrics()
             assert node.alive(bank) and node.alive(batch) and not node.evictions()
     finally:

@@ -238,6 +238,7 @@ struct MetricsConfig {
                                       "headroom_cgroup_memory_pagetables_bytes",
                                       "headroom_cgroup_memory_shmem_bytes",
                                       "headroom_cgroup_memory_slab_*",
+                                      "headroom_cgroup_memory_swapcached_bytes",
                                       "headroom_cgroup_memory_unevictable_bytes",
                                       "headroom_cgroup_memory_zswap*",
                                       "headroom_cgroup_cpu_burst*",

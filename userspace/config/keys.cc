@@ -180,6 +180,7 @@ constexpr auto kKeys = std::to_array<KeyDescription>({
      R"("headroom_cgroup_memory_pagetables_bytes",)"
      R"("headroom_cgroup_memory_shmem_bytes",)"
      R"("headroom_cgroup_memory_slab_*",)"
+     R"("headroom_cgroup_memory_swapcached_bytes",)"
      R"("headroom_cgroup_memory_unevictable_bytes",)"
      R"("headroom_cgroup_memory_zswap*",)"
      R"("headroom_cgroup_cpu_burst*",)"

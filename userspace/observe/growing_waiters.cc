@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/growing_waiters.h"
 
+#include <headroom/snapshot.h>
+
 #include <chrono>
 #include <cstddef>
 #include <utility>
@@ -9,8 +11,8 @@ namespace headroom::observe {
 namespace {
 
 std::int64_t size_of(const hr_record* record) {
-  if (!record || !(record->valid & HR_MEMORY_USAGE)) return -1;
-  return static_cast<std::int64_t>(record->memory_usage + record->swap_usage);
+  const auto held = record ? memory_and_swap(*record) : std::nullopt;
+  return held ? held->count : -1;
 }
 
 }  // namespace

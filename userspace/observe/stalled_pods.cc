@@ -14,12 +14,8 @@ bool is_known(const PodReading& pod) {
          (pod.record->valid & kNeeded) == kNeeded;
 }
 
-std::uint64_t size_of(const hr_record& record) {
-  return record.memory_usage + (record.swap_usage == HR_UNKNOWN ? 0 : record.swap_usage);
-}
-
 bool is_within_request(const PodReading& pod) {
-  return static_cast<std::int64_t>(size_of(*pod.record)) <= pod.memory_request.count;
+  return memory_and_swap(*pod.record) <= pod.memory_request;
 }
 
 }  // namespace
@@ -43,7 +39,7 @@ bool StalledPods::has_growing_pod(std::span<const PodReading> pods, Duration per
   bool grows = false;
   for (const PodReading& pod : pods) {
     if (!is_known(pod) || is_within_request(pod)) continue;
-    const std::uint64_t size = size_of(*pod.record);
+    const auto size = static_cast<std::uint64_t>(memory_and_swap(*pod.record)->count);
     sizes_.emplace(pod.cgroup.value, size);
     const auto before = sizes_before_.find(pod.cgroup.value);
     grows = grows || (before != sizes_before_.end() &&

@@ -113,6 +113,8 @@ struct hr_record {
   hr_u64 io_wbytes;
   hr_u64 io_rios;
   hr_u64 io_wios;
+
+  hr_u64 swapcached; /* bytes; memory.stat: of swap_usage, what is in memory as well; since 5.13 */
 };
 
 /*
@@ -130,6 +132,7 @@ enum hr_stat {
   HR_STAT_SLAB_UNRECLAIMABLE,
   HR_STAT_ZSWAP, /* bytes */
   HR_STAT_ZSWAPPED,
+  HR_STAT_SWAPCACHED,
   HR_STAT_ANON_THP,
   HR_STAT_FILE_THP,
   HR_STAT_SHMEM_THP,
@@ -215,12 +218,12 @@ struct hr_index_request {
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
+_Static_assert(sizeof(struct hr_record) == 64 * 8, "both sides must agree on hr_record");
 _Static_assert(sizeof(struct hr_sweep_config) == (3 + HR_STATS) * 4, "and on hr_sweep_config");
 _Static_assert(sizeof(struct hr_change_stamp) == 3 * 8, "and on hr_mark");
 _Static_assert(sizeof(struct hr_sweep_pass) == 12 * 4, "and on hr_sweep_pass");
 _Static_assert(sizeof(struct hr_index_request) == 2 * 4, "and on hr_index_request");
 #else
-static_assert(sizeof(struct hr_record) == 63 * 8, "both sides must agree on hr_record");
+static_assert(sizeof(struct hr_record) == 64 * 8, "both sides must agree on hr_record");
 static_assert(sizeof(struct hr_change_stamp) == 3 * 8, "and on hr_mark");
 #endif

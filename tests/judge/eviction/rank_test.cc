@@ -224,6 +224,8 @@ TEST(Rank, UsesTheUnitOfTheSignal) {
         Case{Signal::kImageFsAvailable, {.dedicated = true}, 1000},
         Case{Signal::kNodeFsInodesFree, {}, 16}})
     EXPECT_EQ(candidate_for(c.signal, c.images, reading).usage, c.usage) << name(c.signal);
+  record.swapcached = 20;
+  EXPECT_EQ(candidate_for(Signal::kSwapAvailable, {}, reading).usage, 230) << "each page once";
   record.valid = 0;
   reading.disk = nullptr;
   for (std::size_t signal = 0; signal < kSignals; ++signal)

@@ -107,6 +107,13 @@ TEST_F(PodSwapPlanTest, EachPartIsOffByItself) {
   EXPECT_EQ(plan(), kNothing) << "it may be written to a device, and is not slowed down";
 }
 
+TEST_F(PodSwapPlanTest, WhatIsInMemoryAndInSwapCountsOnce) {
+  hold(200, 100);
+  EXPECT_EQ(plan(), kLimited);
+  record.swapcached = 100 << 20;
+  EXPECT_EQ(plan(), kNothing) << "200 MiB, of which half keep their place in swap";
+}
+
 TEST_F(PodSwapPlanTest, TheUnknownChangesNothing) {
   record.swap_usage = HR_UNKNOWN;
   EXPECT_EQ(plan(false), kNothing);

@@ -103,6 +103,18 @@ TEST_F(GrowingWaitersTest, WaitsAtItsOwnLimitAreNotOfTheNode) {
   EXPECT_EQ(waiters_.share(), 0);
 }
 
+TEST_F(GrowingWaitersTest, WithoutAccountedSwapTheMemoryCounts) {
+  cgroups_[1].swap = -1;  // HR_UNKNOWN
+  sweep(1s);
+  cgroups_[1].global += 600ms;
+  cgroups_[1].memory += 100 * kMiB;
+  sweep(2s);
+  EXPECT_EQ(waiters_.share(), 1);
+  cgroups_[1].global += 600ms;
+  sweep(3s);
+  EXPECT_EQ(waiters_.share(), 0);
+}
+
 TEST_F(GrowingWaitersTest, WhatIsNotKnownDoesNotGrow) {
   cgroups_[2].memory = -1;
   sweep(1s);

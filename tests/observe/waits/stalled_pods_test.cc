@@ -107,9 +107,22 @@ TEST_F(StalledPodsTest, APodAboveItsRequestDoesNotCount) {
   EXPECT_GT(sweep({{kDatabase, 900ms}}), 0u);
 }
 
-// Pages that come back keep their place in swap for a while: they count twice.
-TEST_F(StalledPodsTest, APodWhosePagesComeBackCountsThoughItSeemsToGrow) {
-  records_[kDatabase + 1].memory_usage += 2 * kMiB;
+// Pages that come back keep their place in swap for a while.
+TEST_F(StalledPodsTest, WhatIsInMemoryAndInSwapCountsOnce) {
+  for (const std::uint64_t pod : {kDatabase, kHog})
+    records_[pod].valid |= HR_MEMORY_STAT;
+  records_[kDatabase].swap_usage = 150 * kMiB;
+  EXPECT_EQ(sweep({{kDatabase, 900ms}}), 0u) << "it is above its request";
+  records_[kDatabase].swapcached = 50 * kMiB;
+  EXPECT_GT(sweep({{kDatabase, 900ms}}), 0u);
+  hog_takes_ = 0;
+  records_[kHog].memory_usage += 50 * kMiB;
+  records_[kHog].swapcached += 50 * kMiB;
+  EXPECT_EQ(sweep({{kDatabase, 900ms}}), 0u) << "the hog reads back what it has";
+}
+
+TEST_F(StalledPodsTest, APodWithinItsRequestMayGrow) {
+  records_[kDatabase].memory_usage += 2 * kMiB;
   EXPECT_GT(sweep({{kDatabase, 900ms}}), 0u);
 }
 

@@ -12,9 +12,9 @@ constexpr std::int64_t kPage = 65536;
 // What ranking holds against the request on a node with swap; absent: unknown.
 std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
   const auto held = working_set(record);
-  if (!held || (record.valid & HR_MEMORY_USAGE) == 0 || record.swap_usage == HR_UNKNOWN)
-    return std::nullopt;
-  return held->count + static_cast<std::int64_t>(record.swap_usage);
+  const auto swapped = swapped_out(record);
+  if (!held || !swapped) return std::nullopt;
+  return held->count + swapped->count;
 }
 
 // Unknown usage changes nothing.

@@ -95,6 +95,7 @@ constexpr std::array<std::string_view, HR_STATS> kItems{
     "NR_SLAB_UNRECLAIMABLE_B",
     "MEMCG_ZSWAP_B",
     "MEMCG_ZSWAPPED",
+    "NR_SWAPCACHE",
     "NR_ANON_THPS",
     "NR_FILE_THPS",
     "NR_SHMEM_THPS",

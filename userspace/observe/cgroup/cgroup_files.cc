@@ -97,6 +97,7 @@ void read_stat(std::string_view text, hr_record& record) {
                     {"zswap", &record.zswap},
                     {"zswapped", &record.zswapped},
                     {"file_mapped", &record.file_mapped},
+                    {"swapcached", &record.swapcached},
                     {"anon_thp", &record.anon_thp},
                     {"file_thp", &record.file_thp},
                     {"shmem_thp", &record.shmem_thp},

@@ -23,7 +23,7 @@ hr_record record_of(const SimulatedPod& pod, Instant at) {
   record.populated = pod.uses_memory() ? 1 : 0;
   const double level = pod.uses_memory() ? pod.level_at(at) : 0;
   record.memory_usage = count_of(level);
-  record.swap_usage = 0;
+  record.swap_usage = record.swapcached = 0;
   record.anon = count_of(level * (1 - pod.cache_share));
   record.file = record.active_file = record.memory_usage - record.anon;
   record.inactive_file = record.shmem = record.kernel_stack = record.pagetables = 0;

@@ -174,8 +174,9 @@ std::optional<Bytes> memory_of(Signal signal, const hr_record& record) {
 // what will be swapped out next.
 std::optional<std::int64_t> memory_and_swap(Signal signal, const hr_record& record) {
   const auto held = memory_of(signal, record);
-  if (!held || record.swap_usage == HR_UNKNOWN) return std::nullopt;
-  return held->count + static_cast<std::int64_t>(record.swap_usage);
+  const auto swapped = swapped_out(record);
+  if (!held || !swapped) return std::nullopt;
+  return held->count + swapped->count;
 }
 
 std::optional<std::int64_t> current_usage(Signal signal, ImageStorage images,

@@ -35,6 +35,20 @@ TEST(Wire, NumbersSurvive) {
   EXPECT_EQ(there_and_back(0.1F), 0.1F);
 }
 
+TEST(Wire, NoRateIsEndless) {
+  for (const double bad : {std::numeric_limits<double>::infinity(), -0x1p61,
+                           std::numeric_limits<double>::quiet_NaN()}) {
+    std::string bytes;
+    InternTables written, read;
+    Writer(bytes, written, {})(bad);
+    Reader reader(bytes, read, {});
+    double back = 0;
+    reader(back);
+    EXPECT_FALSE(reader.good()) << bad;
+  }
+  EXPECT_EQ(there_and_back(0x1p60), 0x1p60);
+}
+
 TEST(Wire, InstantsSurviveAndNeverStaysNever) {
   EXPECT_EQ(there_and_back(Instant{}), Instant{});
   EXPECT_EQ(there_and_back(Instant(5s)), Instant(5s));

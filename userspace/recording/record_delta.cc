@@ -44,7 +44,9 @@ void read_record(Reader& io, hr_record& known) {
     if (!(mask >> i & 1)) continue;
     std::int64_t by = 0;
     io(by);
-    set_word(known, i, word(known, i) + static_cast<std::uint64_t>(by));
+    const std::uint64_t now = word(known, i) + static_cast<std::uint64_t>(by);
+    if (now > static_cast<std::uint64_t>(kLargest) && now < HR_NO_LIMIT) return io.fail();
+    set_word(known, i, now);
   }
 }
 

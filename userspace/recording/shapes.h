@@ -58,6 +58,10 @@ inline void require(Reader& io, bool holds) {
   if (!holds) io.fail();
 }
 
+constexpr bool is_share(std::optional<float> share) {
+  return !share || (*share >= 0 && *share <= 1);
+}
+
 // The signals that formats up to 7 have; values of later ones are at the end of their frames.
 inline constexpr std::size_t kFirstSignals = 11;
 // Without cpu.pressure and its condition: what decisions depend on of them is in CpuEvictions.
@@ -82,6 +86,7 @@ void put_later_signals(Io& io, All&... all) {
 HEADROOM_SERIALIZE(Bytes) {
   auto& [count] = value;
   io(count);
+  require(io, is_possible(count));
 }
 HEADROOM_SERIALIZE(CgroupId) {
   auto& [id] = value;
@@ -180,6 +185,7 @@ HEADROOM_SERIALIZE(LadderPolicy) {
          raise_high_duration, evict_stuck] = value;
   io(reclaim_margin, lower_high_margin, reclaim_step, lower_high_limit, stuck_duration,
      raise_high_duration, evict_stuck);
+  require(io, is_share(reclaim_margin) && is_share(lower_high_margin));
 }
 HEADROOM_SERIALIZE(Policy) {
   auto& [thresholds, pressure_transition, max_pod_grace, mode, hard_grace, taints,
@@ -201,6 +207,7 @@ HEADROOM_SERIALIZE(Policy) {
 HEADROOM_SERIALIZE(Observation) {
   auto& [available, capacity, at] = value;
   io(available, capacity, at);
+  require(io, is_possible(available) && is_possible(capacity));
 }
 HEADROOM_SERIALIZE(SwapReading::Space) {
   auto& [total, free] = value;

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <map>
@@ -54,6 +55,12 @@ struct InternTables {
   InternedObjects<Pod> pods;
   InternedObjects<Taint> taints;
 };
+
+// Of bytes, files, nanoseconds, rates: no node has as many, and their sums fit into 64 bits.
+inline constexpr std::int64_t kLargest = std::int64_t{1} << 60;
+constexpr bool is_possible(std::int64_t count) {
+  return -kLargest <= count && count <= kLargest;
+}
 
 constexpr std::uint64_t zigzag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
@@ -208,7 +215,10 @@ template <class Io, Is<double> T>
 void put(Io& io, T& value) {
   std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
   io.number(bits);
-  if constexpr (Io::kReads) value = std::bit_cast<double>(bits);
+  if constexpr (Io::kReads) {
+    value = std::bit_cast<double>(bits);
+    if (!(std::abs(value) <= static_cast<double>(kLargest))) io.fail();
+  }
 }
 
 template <class Io, Is<std::string> T>

@@ -7,6 +7,8 @@
 // rest, which memory.reclaim ages on its way. So both lists count.
 #pragma once
 
+#include "judge/eviction/threshold/threshold.h"
+
 #include <headroom/judge.h>
 
 #include <memory>
@@ -34,8 +36,7 @@ struct MemoryMargin {
   bool hard = true;
 
   std::int64_t level(float margin) const {
-    return *threshold->limit + static_cast<std::int64_t>(static_cast<double>(margin) *
-                                                         static_cast<double>(seen->capacity));
+    return *threshold->limit + resolve(Fraction{margin}, seen->capacity);
   }
   bool below(std::optional<float> margin) const {
     return margin && seen->available < level(*margin);

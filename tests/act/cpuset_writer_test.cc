@@ -3,6 +3,7 @@
 #include "act/cpus/cpuset_writer.h"
 
 #include "config/temp_dir.h"
+#include "support/private_bus.h"
 
 #include <filesystem>
 #include <fstream>
@@ -78,10 +79,11 @@ TEST(CpusetWriter, TheDropInOfARemovedUnitIsDeleted) {
   control.write("a.slice.d/50-AllowedMemoryNodes.conf", "");
   control.write("b.slice.d/50-AllowedCPUs.conf", "");
   control.write("b.slice.d/50-MemoryMax.conf", "");
-  const CpusetWriter writer("/nowhere", control.path());
-  writer.remove_drop_in("/a.slice");
-  writer.remove_drop_in("/b.slice");
-  writer.remove_drop_in("/kubepods/podx");
+  const test::NoBus no_bus;
+  CpusetWriter writer("/nowhere", control.path());
+  EXPECT_TRUE(writer.remove_drop_in("/a.slice"));
+  EXPECT_TRUE(writer.remove_drop_in("/b.slice"));
+  EXPECT_TRUE(writer.remove_drop_in("/kubepods/podx"));
   EXPECT_FALSE(fs::exists(control.path() / "a.slice.d"));
   EXPECT_FALSE(fs::exists(control.path() / "b.slice.d/50-AllowedCPUs.conf"));
   EXPECT_TRUE(fs::exists(control.path() / "b.slice.d/50-MemoryMax.conf")) << "another's";

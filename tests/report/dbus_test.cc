@@ -7,9 +7,8 @@
 #include "report/sample.h"
 #include "report/view/cpus_view.h"
 #include "support/eventually.h"
+#include "support/private_bus.h"
 
-#include <signal.h>
-#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
@@ -28,44 +27,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace headroom::test;
-
-// A private dbus-daemon, in the place of the system bus for as long as this lives.
-class PrivateBus {
- public:
-  PrivateBus() {
-    std::array<int, 2> out{};
-    if (::pipe(out.data()) != 0) return;
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(out[1], STDOUT_FILENO);
-      ::execlp("dbus-daemon", "dbus-daemon", "--session", "--nofork", "--print-address", nullptr);
-      ::_exit(127);
-    }
-    ::close(out[1]);
-    std::array<char, 512> line{};
-    const ssize_t length = ::read(out[0], line.data(), line.size());
-    ::close(out[0]);
-    if (length <= 0) return;
-    address_.assign(line.data(), static_cast<std::size_t>(length));
-    address_.resize(address_.find('\n'));
-    ::setenv("DBUS_SYSTEM_BUS_ADDRESS", address_.c_str(), 1);
-  }
-  ~PrivateBus() {
-    stop();
-    ::unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
-  }
-  void stop() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGTERM);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-  bool runs() const { return !address_.empty(); }
-
- private:
-  pid_t pid_ = -1;
-  std::string address_;
-};
 
 class Dbus : public ::testing::Test {
  protected:

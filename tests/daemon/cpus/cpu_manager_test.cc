@@ -80,7 +80,8 @@ class Host : public testing::Test {
                 .cgroup_root = root(),
                 .write = [this](const std::string& path,
                                 const CpuSet& set) { return write(path, set); },
-                .remove_drop_in = [this](const std::string& path) { forgotten_.insert(path); },
+                .remove_drop_in =
+                    [this](const std::string& path) { return forgotten_.insert(path), true; },
                 .pause = [] {}},
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),

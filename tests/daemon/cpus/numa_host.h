@@ -98,7 +98,8 @@ class NumaHost : public testing::Test {
                           write_line(path + "/cpuset.cpus.effective", set.format());
                           return {};
                         },
-                        .remove_drop_in = [this](const std::string& path) { gone_.insert(path); },
+                        .remove_drop_in =
+                            [this](const std::string& path) { return gone_.insert(path), true; },
                         .pause = [] {}},
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),

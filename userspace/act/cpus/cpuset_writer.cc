@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/cpus/cpuset_writer.h"
 
-#include "base/bus_message.h"
 #include "base/file_io.h"
 
-#include <systemd/sd-bus.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -53,10 +52,6 @@ Result<> CpuPartition::make_member(const std::string& path) const {
 
 namespace {
 
-constexpr const char* kService = "org.freedesktop.systemd1";
-constexpr const char* kObject = "/org/freedesktop/systemd1";
-constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
-
 std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -67,21 +62,6 @@ bool all_slices(std::string_view path) {
     path = path.substr(0, path.rfind('/'));
   }
   return true;
-}
-
-// 0, or -errno.
-int append_set(sd_bus_message* call, const std::string& unit, const char* property,
-               const CpuSet& set) {
-  const std::vector<std::uint8_t> bits = as_bitmap(set);
-  int r = sd_bus_message_append(call, "sb", unit.c_str(), 1);
-  if (r >= 0) r = sd_bus_message_open_container(call, 'a', "(sv)");
-  if (r >= 0) r = sd_bus_message_open_container(call, 'r', "sv");
-  if (r >= 0) r = sd_bus_message_append(call, "s", property);
-  if (r >= 0) r = sd_bus_message_open_container(call, 'v', "ay");
-  if (r >= 0) r = sd_bus_message_append_array(call, 'y', bits.data(), bits.size());
-  for (int open = 3; r >= 0 && open > 0; --open)
-    r = sd_bus_message_close_container(call);
-  return r;
 }
 
 }  // namespace
@@ -106,40 +86,6 @@ std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus) {
   return bits;
 }
 
-void CpusetWriter::Close::operator()(sd_bus* bus) const {
-  sd_bus_close_unref(bus);
-}
-
-Result<sd_bus*> CpusetWriter::bus() {
-  if (bus_ && sd_bus_is_open(bus_.get()) > 0) return bus_.get();
-  sd_bus* opened = nullptr;
-  const int r = sd_bus_open_system_with_description(&opened, "headroomd-cpus");
-  bus_.reset(opened);
-  if (r < 0) return errno_failure("reach systemd over the system bus", -r);
-  sd_bus_set_method_call_timeout(opened, std::chrono::microseconds(kTimeout).count());
-  return opened;
-}
-
-Result<> CpusetWriter::set_unit(const std::string& unit, const Setting& setting,
-                                const CpuSet& set) {
-  const auto connection = bus();
-  if (!connection) return tl::make_unexpected(connection.error());
-  const std::string doing =
-      std::string("set ") + setting.property + "=" + set.format() + " of " + unit;
-  sd_bus_message* raw = nullptr;
-  int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager,
-                                         "SetUnitProperties");
-  const BusMessage call(raw);
-  if (r >= 0) r = append_set(call.get(), unit, setting.property, set);
-  if (r < 0) return errno_failure(doing, -r);
-  sd_bus_error error = SD_BUS_ERROR_NULL;
-  r = sd_bus_call(*connection, call.get(), 0, &error, nullptr);
-  Result<> done;
-  if (r < 0) done = failure(doing + ": " + (error.message ? error.message : "no answer"), -r);
-  sd_bus_error_free(&error);
-  return done;
-}
-
 // Children have the file only if each cgroup above enables the controller for its children.
 Result<> CpusetWriter::write_file(const std::string& path, const Setting& setting,
                                   const CpuSet& set) {
@@ -155,7 +101,8 @@ Result<> CpusetWriter::write_file(const std::string& path, const Setting& settin
 }
 
 Result<> CpusetWriter::write(const std::string& path, const Setting& setting, const CpuSet& set) {
-  if (const auto unit = unit_of(path)) return set_unit(*unit, setting, set);
+  if (const auto unit = unit_of(path))
+    return properties_.set(*unit, {{.name = setting.property, .value = as_bitmap(set)}});
   return write_file(path, setting, set);
 }
 
@@ -166,9 +113,9 @@ Result<> CpusetWriter::write_nodes(const std::string& path, NodeSet nodes) {
   return write(path, kNodes, set);
 }
 
-void CpusetWriter::remove_drop_in(const std::string& path) const {
-  if (const auto unit = unit_of(path))
-    remove_runtime_settings(control_, *unit, {kCpus.property, kNodes.property});
+bool CpusetWriter::remove_drop_in(const std::string& path) {
+  const auto unit = unit_of(path);
+  return !unit || properties_.remove(*unit, {kCpus.property, kNodes.property});
 }
 
 }  // namespace headroom::act

@@ -8,16 +8,14 @@
 // Calls may block for kTimeout, so the loop must not make them.
 #pragma once
 
-#include "act/units/runtime_settings.h"
+#include "act/units/runtime_properties.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/result.h>
 #include <headroom/topology.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,8 +62,6 @@ class CpuPartition {
 
 }  // namespace headroom::act
 
-struct sd_bus;
-
 namespace headroom::act {
 
 // The unit of a cgroup ("/a.slice/a-b.slice/c.service": "c.service"), if all above it are slices.
@@ -76,11 +72,11 @@ std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus);
 
 class CpusetWriter {
  public:
-  static constexpr std::chrono::seconds kTimeout{5};
-
   explicit CpusetWriter(std::filesystem::path cgroup_root,
                         std::filesystem::path control = kRuntimeSettings)
-      : cgroup_root_(std::move(cgroup_root)), control_(std::move(control)) {}
+      : cgroup_root_(std::move(cgroup_root)), properties_("headroomd-cpus", std::move(control)) {
+    properties_.expect_earlier_calls();
+  }
 
   // `path` starts at the cgroup root. An empty set removes the limit. systemd answers before it has
   // written: read the cgroup to see the result.
@@ -89,11 +85,10 @@ class CpusetWriter {
   Result<> write_nodes(const std::string& path, NodeSet nodes);
 
   // Removes the settings of a unit that no longer exists from systemd's runtime directory, where
-  // they would apply to the next unit of that name.
-  void remove_drop_in(const std::string& path) const;
+  // they would apply to the next unit of that name. False: systemd may yet write one; ask again.
+  bool remove_drop_in(const std::string& path);
 
  private:
-  Result<sd_bus*> bus();
   // A file of the cpuset controller, and the unit's property for it.
   struct Setting {
     const char* file;
@@ -103,15 +98,10 @@ class CpusetWriter {
   static constexpr Setting kNodes{"cpuset.mems", "AllowedMemoryNodes"};
 
   Result<> write(const std::string& path, const Setting& setting, const CpuSet& set);
-  Result<> set_unit(const std::string& unit, const Setting& setting, const CpuSet& set);
   Result<> write_file(const std::string& path, const Setting& setting, const CpuSet& set);
 
-  struct Close {
-    void operator()(sd_bus* bus) const;
-  };
   std::filesystem::path cgroup_root_;
-  std::filesystem::path control_;
-  std::unique_ptr<sd_bus, Close> bus_;
+  RuntimeProperties properties_;
 };
 
 }  // namespace headroom::act

@@ -2,14 +2,10 @@
 #include "act/limits/memory_high_overrides.h"
 
 #include "act/cpus/cpuset_writer.h"
-#include "act/units/dbus_unit_manager.h"
-#include "act/units/runtime_settings.h"
-#include "base/bus_message.h"
 #include "base/cgroup_directory.h"
 #include "base/file_io.h"
 
 #include <fcntl.h>
-#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,7 +24,6 @@ namespace headroom::act {
 namespace {
 
 constexpr const char* kProperty = "MemoryHigh";
-constexpr std::chrono::seconds kBusTimeout{5};
 // systemd answers before it has written.
 constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
 
@@ -85,12 +80,9 @@ int reclaim_page_cache(int directory, Bytes bytes) {
   return write_at(directory, "memory.reclaim", amount);
 }
 
-void MemoryHighOverrides::Close::operator()(sd_bus* bus) const {
-  sd_bus_close_unref(bus);
-}
-
-MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Save save)
-    : root_(cgroup_root.native()), save_(std::move(save)) {}
+MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Save save,
+                                         RuntimeProperties properties)
+    : root_(cgroup_root.native()), save_(std::move(save)), properties_(std::move(properties)) {}
 
 MemoryHighOverrides::~MemoryHighOverrides() {
   restore_all();
@@ -108,15 +100,14 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   restore_failed();
   // Nothing is to be restored for removed cgroups.
   std::erase_if(found_, [&](const auto& entry) {
-    if (::access((root_ + entry.second.path).c_str(), F_OK) == 0) return false;
-    remove_setting(entry.second.path);
-    return true;
+    return ::access((root_ + entry.second.path).c_str(), F_OK) != 0 &&
+           !failed_.contains(entry.first) && remove_setting(entry.second.path);
   });
   const std::string path = absolute_path.substr(root_.size());
   const auto now = read_bytes_or_max(absolute_path + "/memory.high");
   if (!now) return ENOENT;
   const auto unit = unit_of(path);
-  const bool had_setting = unit && runtime_setting(kRuntimeSettings, *unit, kProperty).has_value();
+  const bool had_setting = unit && properties_.setting(*unit, kProperty).has_value();
   const auto [entry, fresh] = found_.try_emplace(
       cgroup,
       OriginalMemoryHigh{.path = path, .found = *now, .set = high, .had_setting = had_setting});
@@ -161,21 +152,24 @@ int MemoryHighOverrides::restore(CgroupId cgroup) {
 
 void MemoryHighOverrides::restore_all(Found former) {
   const std::lock_guard lock(mutex_);
+  if (!former.empty()) properties_.expect_earlier_calls();
   found_.merge(former);
   if (found_.empty()) return;
   std::erase_if(found_, [&](const auto& entry) {
     return restore_value(entry.first, entry.second).has_value();
   });
+  for (const auto& [cgroup, held] : found_)
+    failed_.insert(cgroup);
   (void)save_(found_);
 }
 
 Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemoryHigh& held) {
+  // What systemd has yet to do would come after the restored value.
+  if (unit_of(held.path))
+    if (auto finished = properties_.finish_earlier_calls(); !finished) return finished;
   const std::string absolute_path = root_ + held.path;
   const Fd directory = open_cgroup(absolute_path, cgroup);
-  if (!directory) {
-    remove_setting(held.path);
-    return {};
-  }
+  if (!directory) return remove_setting(held.path);
   const auto is_ours = [&] {
     const auto now = read_bytes_or_max(absolute_path + "/memory.high");
     return now && same(*now, held.set);
@@ -191,11 +185,11 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
 
 // Another program wrote the value, or an earlier daemon restored it and was killed. A setting that
 // systemd still has from us would be written at the next daemon-reload.
-Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) const {
+Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) {
   const auto unit = unit_of(held.path);
-  const auto setting = unit ? runtime_setting(kRuntimeSettings, *unit, kProperty) : std::nullopt;
+  const auto setting = unit ? properties_.setting(*unit, kProperty) : std::nullopt;
   if (setting == as_setting(held.set) || (!held.had_setting && setting == as_setting(held.found)))
-    remove_setting(held.path);
+    return remove_setting(held.path);
   return {};
 }
 
@@ -203,7 +197,7 @@ Result<> MemoryHighOverrides::write_original(const OriginalMemoryHigh& held) {
   auto done = write(held.path, held.found);
   // Nothing else removes the setting when the unit is gone. Without it the value is that of the
   // unit's own files, or no limit.
-  if (done && (!held.found || !held.had_setting)) remove_setting(held.path);
+  if (done && (!held.found || !held.had_setting)) return remove_setting(held.path);
   return done;
 }
 
@@ -217,7 +211,8 @@ Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes
       return errno_failure("write " + file, errno);
     return {};
   }
-  if (auto done = set_unit(*unit, high); !done) return done;
+  const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
+  if (auto done = properties_.set(*unit, {{.name = kProperty, .value = value}}); !done) return done;
   for (auto elapsed = kPollPeriod; elapsed < kPollTimeout; elapsed += kPollPeriod) {
     const auto now = read_bytes_or_max(file);
     if (now && same(*now, high)) return {};
@@ -226,35 +221,9 @@ Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes
   return failure(file + " differs from the value that systemd was given", ETIMEDOUT);
 }
 
-Result<> MemoryHighOverrides::set_unit(const std::string& unit, std::optional<Bytes> high) {
-  const std::string doing = "set MemoryHigh of " + unit;
-  if (!bus_ || sd_bus_is_open(bus_.get()) <= 0) {
-    sd_bus* opened = nullptr;
-    const int r = sd_bus_open_system_with_description(&opened, "headroomd-limits");
-    bus_.reset(opened);
-    if (r < 0) return errno_failure("reach systemd over the system bus", -r);
-    sd_bus_set_method_call_timeout(opened, std::chrono::microseconds(kBusTimeout).count());
-  }
-  sd_bus_message* raw = nullptr;
-  int r = sd_bus_message_new_method_call(bus_.get(), &raw, "org.freedesktop.systemd1",
-                                         "/org/freedesktop/systemd1",
-                                         "org.freedesktop.systemd1.Manager", "SetUnitProperties");
-  const BusMessage call(raw);
-  if (r >= 0) r = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
-  const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
-  if (r >= 0) r = append(raw, {{.name = kProperty, .value = value}});
-  if (r < 0) return errno_failure(doing, -r);
-  sd_bus_error error = SD_BUS_ERROR_NULL;
-  r = sd_bus_call(bus_.get(), raw, 0, &error, nullptr);
-  Result<> done;
-  if (r < 0) done = failure(doing + ": " + (error.message ? error.message : "no answer"), -r);
-  sd_bus_error_free(&error);
-  return done;
-}
-
-void MemoryHighOverrides::remove_setting(const std::string& path) const {
-  if (const auto unit = unit_of(path))
-    remove_runtime_settings(kRuntimeSettings, *unit, {kProperty});
+Result<> MemoryHighOverrides::remove_setting(const std::string& path) {
+  const auto unit = unit_of(path);
+  return unit ? properties_.remove(*unit, {kProperty}) : Result<>{};
 }
 
 }  // namespace headroom::act

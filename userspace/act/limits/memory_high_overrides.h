@@ -6,6 +6,8 @@
 // for other cgroups the file is written. A value that another program wrote since is kept.
 #pragma once
 
+#include "act/units/runtime_properties.h"
+
 #include <headroom/result.h>
 #include <headroom/units.h>
 
@@ -18,8 +20,6 @@
 #include <optional>
 #include <set>
 #include <string>
-
-struct sd_bus;
 
 namespace headroom::act {
 
@@ -38,7 +38,8 @@ class MemoryHighOverrides {
   // Saves the original values so that they survive this process; empty: removes the file.
   using Save = std::function<Result<>(const Found&)>;
 
-  MemoryHighOverrides(std::filesystem::path cgroup_root, Save save);
+  MemoryHighOverrides(std::filesystem::path cgroup_root, Save save,
+                      RuntimeProperties properties = RuntimeProperties("headroomd-limits"));
   // Restores all changed values.
   ~MemoryHighOverrides();
   MemoryHighOverrides(const MemoryHighOverrides&) = delete;
@@ -55,17 +56,13 @@ class MemoryHighOverrides {
   std::size_t held() const;
 
  private:
-  struct Close {
-    void operator()(sd_bus* bus) const;
-  };
   Result<> write(const std::string& path, std::optional<Bytes> high);
-  Result<> set_unit(const std::string& unit, std::optional<Bytes> high);
   Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
   void restore_failed();
-  Result<> leave_to_others(const OriginalMemoryHigh& held) const;
+  Result<> leave_to_others(const OriginalMemoryHigh& held);
   Result<> write_original(const OriginalMemoryHigh& held);
   // systemd keeps a removed unit's.
-  void remove_setting(const std::string& path) const;
+  Result<> remove_setting(const std::string& path);
 
   const std::string root_;
   const Save save_;
@@ -73,7 +70,7 @@ class MemoryHighOverrides {
   Found found_;
   // Of those: systemd was asked and did not say whether it did it, and not again for the original.
   std::set<CgroupId> failed_;
-  std::unique_ptr<sd_bus, Close> bus_;
+  RuntimeProperties properties_;
 };
 
 // Reclaims `bytes` of page cache of the cgroup, the coldest first, without swapping. Waits until it

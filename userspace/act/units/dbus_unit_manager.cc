@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/units/dbus_unit_manager.h"
 
-#include "base/bus_message.h"
+#include "base/bus/bus_message.h"
+#include "base/bus/system_bus.h"
 #include "base/log/journal.h"
 
 #include <systemd/sd-bus.h>
@@ -15,10 +16,6 @@
 namespace headroom::act {
 namespace {
 
-struct BusClose {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-};
-
 struct BusError {
   sd_bus_error error = SD_BUS_ERROR_NULL;
   ~BusError() { sd_bus_error_free(&error); }
@@ -26,9 +23,9 @@ struct BusError {
 
 Result<> call(const std::string& doing, const char* method,
               const std::function<int(sd_bus_message*)>& append) {
-  sd_bus* opened = nullptr;
-  if (int r = sd_bus_open_system(&opened); r < 0) return errno_failure("reach systemd", -r);
-  const std::unique_ptr<sd_bus, BusClose> bus(opened);
+  const auto bus = open_system_bus("headroom-units", kSystemdTimeout);
+  if (!bus) return tl::make_unexpected(bus.error());
+  sd_bus* opened = bus->get();
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(opened, &made, "org.freedesktop.systemd1",
                                          "/org/freedesktop/systemd1",

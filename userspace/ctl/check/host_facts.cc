@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/check/host_facts.h"
 
+#include "base/bus/system_bus.h"
 #include "config/load/load.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/status_document.h"
@@ -155,21 +156,16 @@ void probe_configuration(HostFacts& facts) {
   facts.project_quota = observe::has_project_quota(facts.nodefs);
 }
 
-struct CloseBus {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-};
 struct Free {
   void operator()(char* text) const { std::free(text); }
 };
 
 Result<std::string> systemd_version() {
-  sd_bus* opened = nullptr;
-  if (const int r = sd_bus_open_system(&opened); r < 0)
-    return errno_failure("reach the system bus", -r);
-  const std::unique_ptr<sd_bus, CloseBus> bus(opened);
+  const auto bus = open_system_bus("headroomctl");
+  if (!bus) return tl::make_unexpected(bus.error());
   char* version = nullptr;
   if (const int r = sd_bus_get_property_string(
-          opened, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+          bus->get(), "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
           "org.freedesktop.systemd1.Manager", "Version", nullptr, &version);
       r < 0)
     return errno_failure("ask systemd for its version", -r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ctl/common/dbus_client.h"
 
+#include "base/bus/system_bus.h"
 #include "base/file_io.h"
 #include "report/dbus/dbus_service.h"
 
@@ -120,13 +121,9 @@ constexpr std::uint64_t kTimeoutUsec = 5'000'000;
 // Polkit may ask for a password.
 constexpr std::uint64_t kPolkitTimeoutUsec = 120'000'000;
 
-struct BusClose {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-};
 struct MessageUnref {
   void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
 };
-using Bus = std::unique_ptr<sd_bus, BusClose>;
 using Message = std::unique_ptr<sd_bus_message, MessageUnref>;
 
 struct BusError {
@@ -158,10 +155,9 @@ using Append = std::function<int(sd_bus_message*)>;
 // Calls a method that returns one string.
 CallResult call_method(const char* method, const Append& append,
                        std::uint64_t timeout = kTimeoutUsec) {
-  sd_bus* opened = nullptr;
-  if (int r = sd_bus_open_system(&opened); r < 0)
-    return unreachable("cannot reach the system bus", -r);
-  const Bus bus(opened);
+  const auto bus = open_system_bus("headroomctl");
+  if (!bus) return unreachable("cannot reach the system bus", bus.error().code);
+  sd_bus* opened = bus->get();
   sd_bus_message* made = nullptr;
   int r = sd_bus_message_new_method_call(opened, &made, report::kBusName, report::kBusPath,
                                          report::kBusInterface, method);

@@ -96,7 +96,7 @@ CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerName
                   .write = [writer](const std::string& path,
                                     const CpuSet& cpus) { return writer->write(path, cpus); },
                   .remove_drop_in =
-                      [writer](const std::string& path) { writer->remove_drop_in(path); },
+                      [writer](const std::string& path) { return writer->remove_drop_in(path); },
                   .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
       .pods_cgroup = pods_cgroup,
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },

@@ -178,8 +178,7 @@ void CpusetUpdater::forget_removed(const std::function<bool(const std::string&)>
   std::erase_if(applied_, [&](const auto& applied) { return !cpus_of(applied.first); });
   std::erase_if(written_paths_, [&](const std::string& path) {
     if (cpus_of(path) || expected(path)) return false;
-    setup_.remove_drop_in(path);
-    return true;
+    return setup_.remove_drop_in(path);
   });
 }
 

@@ -73,7 +73,8 @@ class CpusetUpdater {
     std::filesystem::path cgroup_root;
     // Gives a cgroup (path from the root) these CPUs; an empty set removes its limit.
     std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
-    std::function<void(const std::string& path)> remove_drop_in;  // the cgroup was removed
+    // The cgroup was removed. False: not yet done; it is called again.
+    std::function<bool(const std::string& path)> remove_drop_in;
     std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/node/systemd_units.h"
 
-#include "base/bus_message.h"
+#include "base/bus/bus_message.h"
+#include "base/bus/system_bus.h"
 
 #include <systemd/sd-bus.h>
 
@@ -42,9 +43,6 @@ constexpr const char* kSystemd = "org.freedesktop.systemd1";
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
 
-struct BusClose {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
-};
 struct BusError {
   sd_bus_error error = SD_BUS_ERROR_NULL;
   ~BusError() { sd_bus_error_free(&error); }
@@ -88,9 +86,9 @@ int read_units(sd_bus_message* reply, std::vector<Listed>& units) {
 
 Result<std::vector<UnitState>> list_systemd_units(const std::string& pattern) {
   const std::string doing = "list the units " + pattern;
-  sd_bus* opened = nullptr;
-  if (int r = sd_bus_open_system(&opened); r < 0) return errno_failure("reach systemd", -r);
-  const std::unique_ptr<sd_bus, BusClose> bus(opened);
+  const auto bus = open_system_bus("headroom-units", kSystemdTimeout);
+  if (!bus) return tl::make_unexpected(bus.error());
+  sd_bus* opened = bus->get();
   BusError error;
   sd_bus_message* answered = nullptr;
   int r = sd_bus_call_method(opened, kSystemd, "/org/freedesktop/systemd1",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/dbus/polkit_check.h"
 
-#include "base/bus_message.h"
+#include "base/bus/bus_message.h"
 #include "base/log/journal.h"
 
 #include <systemd/sd-event.h>

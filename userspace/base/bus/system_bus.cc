@@ -9,8 +9,6 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kDoing = "reach the system bus";
-
 // 0, or a negative errno.
 int wait_until_ready(sd_bus* bus, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
@@ -39,7 +37,7 @@ Result<SystemBus> open_system_bus(const char* name, std::chrono::milliseconds ti
   int r = sd_bus_open_system_with_description(&opened, name);
   SystemBus bus(opened);
   if (r >= 0) r = wait_until_ready(opened, timeout);
-  if (r < 0) return errno_failure(kDoing, -r);
+  if (r < 0) return errno_failure("reach the system bus", -r);
   const auto each = std::chrono::duration_cast<std::chrono::microseconds>(timeout);
   sd_bus_set_method_call_timeout(opened, static_cast<std::uint64_t>(each.count()));
   return bus;

@@ -9,8 +9,9 @@ namespace {
 // The kernel rounds down to its page, which is at most 64 KiB on amd64 and arm64.
 constexpr std::int64_t kPage = 65536;
 
-// What ranking holds against the request on a node with swap; absent: unknown.
-std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
+// As ranking does on a node with swap: not memory_and_swap(), which has the page cache as well.
+// Absent: unknown.
+std::optional<std::int64_t> held_against_request(const hr_record& record) {
   const auto held = working_set(record);
   const auto swapped = swapped_out(record);
   if (!held || !swapped) return std::nullopt;
@@ -19,7 +20,7 @@ std::optional<std::int64_t> memory_and_swap(const hr_record& record) {
 
 // Unknown usage changes nothing.
 bool is_over_request(const PodReading& pod, bool is_limited) {
-  const auto held = memory_and_swap(*pod.record);
+  const auto held = held_against_request(*pod.record);
   if (!held) return is_limited;
   const std::int64_t request = pod.memory_request.count;
   return *held > (is_limited ? request - request / 8 : request);

@@ -243,7 +243,9 @@ TEST(NodeSource, Swap) {
         SwapCase{"half_a_file_is_unknown", "SwapTotal: 100 kB\n", std::nullopt, 0}}) {
     World world("", c.meminfo, kLoad, "1\n", "1\n");
     Observations all;
-    world.source().read_swap(all);
+    NodeSource source = world.source();
+    source.read_memory(all);
+    source.read_swap(all);
     const auto& seen = of(all, Signal::kSwapAvailable);
     ASSERT_EQ(seen.has_value(), c.available.has_value()) << c.name;
     if (!seen) continue;

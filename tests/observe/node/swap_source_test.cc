@@ -35,7 +35,7 @@ class SwapFiles : public ::testing::Test {
   SwapFiles()
       : proc(
             {.name = "",
-             .files = {{"meminfo", kMeminfo}, {"swaps", kSwaps}, {"vmstat", kVmstat}},
+             .files = {{"swaps", kSwaps}, {"vmstat", kVmstat}},
              .children = {{.name = "pressure", .files = {{"memory", kPressure}}, .children = {}}}}),
         sys({.name = "",
              .files = {},
@@ -57,10 +57,11 @@ class SwapFiles : public ::testing::Test {
   }
   // Absent: no reading.
   std::optional<SwapReading> read() {
-    source.read(at += std::chrono::seconds(1), free);
+    source.read(at += std::chrono::seconds(1), meminfo, free);
     return source.latest();
   }
 
+  std::string meminfo = kMeminfo;
   FakeCgroupfs proc, sys;
   SwapSource source;
   Instant at{std::chrono::seconds(1000)};
@@ -68,9 +69,9 @@ class SwapFiles : public ::testing::Test {
 };
 
 TEST_F(SwapFiles, WithoutSwapAreReadWhereThrashingIsWatched) {
-  proc.write("", "meminfo",
-             "MemTotal: 1024000 kB\nMemAvailable: 50000 kB\nActive(file): 2000 kB\n"
-             "Inactive(file): 3000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+  meminfo =
+      "MemTotal: 1024000 kB\nMemAvailable: 50000 kB\nActive(file): 2000 kB\n"
+      "Inactive(file): 3000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n";
   EXPECT_FALSE(read());
   source.watch_without_swap(true);
   const auto seen = read();
@@ -111,9 +112,9 @@ TEST_F(SwapFiles, AreReadIntoOneReading) {
 TEST_F(SwapFiles, AreNotReadAgainAtOnce) {
   read();
   const Instant first = source.latest()->at;
-  source.read(first + std::chrono::milliseconds(4), free);
+  source.read(first + std::chrono::milliseconds(4), meminfo, free);
   EXPECT_EQ(source.latest()->at, first);
-  source.read(first + std::chrono::milliseconds(60), free);
+  source.read(first + std::chrono::milliseconds(60), meminfo, free);
   EXPECT_EQ(source.latest()->at, first + std::chrono::milliseconds(60));
   EXPECT_EQ(source.latest()->counted_at, first) << "counters are read more rarely";
 }
@@ -121,14 +122,13 @@ TEST_F(SwapFiles, AreNotReadAgainAtOnce) {
 TEST_F(SwapFiles, ADeviceComesAndGoes) {
   read();
   proc.write("", "swaps", "Filename\n/dev/vda2 partition 600 100 -2\n");
-  proc.write("", "meminfo",
-             "MemTotal: 1024000 kB\nMemAvailable: 50000 kB\nSwapTotal: 600 kB\nSwapFree: 500 kB\n");
+  meminfo = "MemTotal: 1024000 kB\nMemAvailable: 50000 kB\nSwapTotal: 600 kB\nSwapFree: 500 kB\n";
   auto seen = read();
   EXPECT_EQ(seen->zram.total, 0);
   EXPECT_EQ(seen->zram_pool.stored, 0);
   EXPECT_EQ(seen->disk.free, 500 * 1024);
   proc.write("", "swaps", kSwaps);
-  proc.write("", "meminfo", kMeminfo);
+  meminfo = kMeminfo;
   seen = read();
   EXPECT_EQ(seen->zram.total, 400 * 1024);
   EXPECT_EQ(seen->zram_pool.stored, 256'000 + 51'200);
@@ -144,14 +144,13 @@ TEST_F(SwapFiles, AZramThatCannotBeReadIsZramAllTheSame) {
 }
 
 TEST_F(SwapFiles, WithoutSwapThereIsNoReading) {
-  proc.write("", "meminfo",
-             "MemTotal: 1024000 kB\nMemAvailable: 5 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
+  meminfo = "MemTotal: 1024000 kB\nMemAvailable: 5 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n";
   EXPECT_FALSE(read());
   EXPECT_FALSE(free);
 }
 
 TEST_F(SwapFiles, UnknownMemoryIsNoReading) {
-  proc.write("", "meminfo", "SwapTotal: 1000 kB\nSwapFree: 600 kB\n");
+  meminfo = "SwapTotal: 1000 kB\nSwapFree: 600 kB\n";
   EXPECT_FALSE(read());
   EXPECT_TRUE(free) << "swap.available is known";
 }

@@ -111,6 +111,7 @@ NodeSource::NodeSource(const Options& options)
 
 std::string_view NodeSource::read_meminfo(Instant at) {
   const std::string_view text = text_of(meminfo_, meminfo_text_);
+  meminfo_length_ = text.size();
   if (totals_ && at - totals_at_ < kTotalsHold) return text;
   totals_.reset();
   const auto total = meminfo_bytes(text, "MemTotal:");
@@ -216,7 +217,7 @@ void NodeSource::read_pids(Observations& all) {
 }
 
 void NodeSource::read_swap(Observations& all) {
-  swap_.read(options_.clock(), of(all, Signal::kSwapAvailable));
+  swap_.read(options_.clock(), meminfo_text(), of(all, Signal::kSwapAvailable));
 }
 
 void NodeSource::read_filesystems(Observations& all) const {

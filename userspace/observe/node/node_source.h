@@ -50,7 +50,8 @@ class NodeSource {
   // As of the last read_memory(): Snapshot::unaccounted_memory.
   std::optional<Bytes> unaccounted() const { return unaccounted_; }
   void read_pids(Observations& all);
-  // Unknown where there is no swap: none left and none at all are not the same.
+  // From the meminfo that read_memory() or memory_capacity() read last. Unknown where there is no
+  // swap: none left and none at all are not the same.
   void read_swap(Observations& all);
   // As of the last read_swap(); absent: no swap, or unknown.
   const std::optional<SwapReading>& swap() const { return swap_.latest(); }
@@ -76,6 +77,7 @@ class NodeSource {
   };
   // Returns the beginning of meminfo, good until the next call.
   std::string_view read_meminfo(Instant at);
+  std::string_view meminfo_text() const { return {meminfo_text_.data(), meminfo_length_}; }
   void refresh_max_pids(Instant at);
   void refresh_reserve();
   // Bytes; __setup_per_zone_wmarks() (mm/page_alloc.c) adds a quarter at least.
@@ -90,6 +92,7 @@ class NodeSource {
   Fd pid_max_;
   Fd threads_max_;
   std::array<char, 4096> meminfo_text_;
+  std::size_t meminfo_length_ = 0;  // of meminfo_text_; 0: it could not be read
   std::optional<MemoryTotals> totals_;
   Instant totals_at_{};
   std::optional<Bytes> unaccounted_;

@@ -82,17 +82,15 @@ void each_line(std::string_view text, Line&& line) {
 }  // namespace
 
 SwapSource::SwapSource(std::filesystem::path proc, std::filesystem::path sys)
-    : proc_(std::move(proc)), sys_(std::move(sys)) {
-  open_once(meminfo_, proc_ / "meminfo");
-}
+    : proc_(std::move(proc)), sys_(std::move(sys)) {}
 
-void SwapSource::read(Instant at, std::optional<Observation>& free) {
+void SwapSource::read(Instant at, std::string_view meminfo, std::optional<Observation>& free) {
   if (read_at_ && at - *read_at_ < hold_) return;
   read_at_ = at;
   free.reset();
   SwapReading reading;
   reading.at = at;
-  const auto totals = read_meminfo(reading);
+  const auto totals = take_meminfo(meminfo, reading);
   if (!totals) {
     hold_ = kNoSwapHold;
     reading_.reset();
@@ -120,9 +118,8 @@ void SwapSource::read(Instant at, std::optional<Observation>& free) {
     reading_.reset();
 }
 
-std::optional<SwapSource::Totals> SwapSource::read_meminfo(SwapReading& reading) {
-  Buffer buffer;
-  const std::string_view text = text_of(meminfo_, buffer);
+std::optional<SwapSource::Totals> SwapSource::take_meminfo(std::string_view text,
+                                                           SwapReading& reading) {
   const auto bytes = [&](std::string_view key) -> std::optional<std::int64_t> {
     const auto count = meminfo_bytes(text, key);
     return count && *count <= INT64_MAX ? std::optional(static_cast<std::int64_t>(*count))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SwapSource: free swap, and what compressed swap holds, from /proc/meminfo, /proc/swaps, zram's
 // mm_stat, zswap's parameters, /proc/vmstat and the node's PSI. The files stay open. Without swap
-// /proc/meminfo alone is read, once a second, unless the node's thrashing is watched.
+// none is read, unless the node's thrashing is watched.
 #pragma once
 
 #include "base/file_io.h"
@@ -23,9 +23,10 @@ class SwapSource {
  public:
   SwapSource(std::filesystem::path proc, std::filesystem::path sys);
 
-  // Reads again only after a while: 50 ms, down to 5 ms if the memory that is left could be gone
+  // `meminfo`: the text of /proc/meminfo at `at`; empty: it cannot be read, and nothing is known.
+  // Taken again only after a while: 50 ms, down to 5 ms if the memory that is left could be gone
   // before. `free`: swap.available.
-  void read(Instant at, std::optional<Observation>& free);
+  void read(Instant at, std::string_view meminfo, std::optional<Observation>& free);
   const std::optional<SwapReading>& latest() const { return reading_; }
   // Readings also without swap (headroom.thrashAware).
   void watch_without_swap(bool wanted) { without_swap_ = wanted; }
@@ -42,8 +43,8 @@ class SwapSource {
     std::int64_t free = 0;
     bool memory_known = false;
   };
-  // Of meminfo; absent: no swap and not watched without, or unknown.
-  std::optional<Totals> read_meminfo(SwapReading& reading);
+  // Absent: no swap and not watched without, or unknown.
+  std::optional<Totals> take_meminfo(std::string_view text, SwapReading& reading);
   void read_devices(SwapReading& reading);
   // What the device may still take of memory. One that cannot be read adds nothing to the pool.
   std::int64_t read_zram(std::uint64_t number, std::int64_t free, SwapReading& reading);
@@ -52,7 +53,6 @@ class SwapSource {
   void read_counters(SwapReading& reading);
 
   std::filesystem::path proc_, sys_;
-  Fd meminfo_;
   Fd swaps_, vmstat_, pressure_;  // opened when there is swap
   std::array<Zram, 16> zrams_;
   bool without_swap_ = false;

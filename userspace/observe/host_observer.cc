@@ -237,7 +237,7 @@ std::shared_ptr<const Pod> HostObserver::pod_of(CgroupId id) const {
 
 void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   const Instant at = parts_.clock();
-  if (!filesystems_->refresh_if_due(at, observations_)) ++missing_readings_;
+  if (!filesystems_->take(observations_)) ++missing_readings_;
   ++passes_;
   const auto swept = parts_.cgroups->sweep();
   if (!swept) {

@@ -94,22 +94,20 @@ constexpr std::array kFilesystemSignals{
 
 // The thread's, too: it may outlive the reader.
 struct FilesystemReader::Shared {
-  explicit Shared(Read reading) : read(std::move(reading)) {}
-
   const Read read;
-  std::mutex mutex;  // of what follows
-  std::condition_variable changed;
-  bool requested = false;  // set by the caller, cleared when the reading is complete
+  Instant (*const clock)();
+  const std::chrono::milliseconds period;
+  std::mutex mutex{};  // of what follows
+  std::condition_variable changed{};
   bool stop = false;
   bool ended = false;
-  Observations complete;  // of the last reading
-  bool fresh = false;     // `complete` was not taken yet
-  bool any = false;       // `complete` was read at least once
-  Instant requested_at{};
+  Observations complete{};  // of the last reading
+  bool fresh = false;       // `complete` was not taken yet
+  std::optional<Instant> completed_at{};
 };
 
-FilesystemReader::FilesystemReader(Read read, Instant (*clock)())
-    : shared_(std::make_shared<Shared>(std::move(read))), clock_(clock) {
+FilesystemReader::FilesystemReader(Read read, Instant (*clock)(), std::chrono::milliseconds period)
+    : shared_(new Shared{.read = std::move(read), .clock = clock, .period = period}) {
   std::thread([shared = shared_] { run(*shared); }).detach();
 }
 
@@ -120,44 +118,32 @@ FilesystemReader::~FilesystemReader() {
   shared_->changed.wait_for(lock, kFirstWait, [this] { return shared_->ended; });
 }
 
-bool FilesystemReader::refresh(Observations& all) {
+bool FilesystemReader::take(Observations& all) {
   std::unique_lock lock(shared_->mutex);
-  const Instant at = clock_();
-  if (!shared_->requested) {
-    shared_->requested = true;
-    shared_->requested_at = at;
-    shared_->changed.notify_all();
-  }
-  shared_->changed.wait_for(lock, std::exchange(first_, false) ? kFirstWait : kWait,
-                            [this] { return !shared_->requested; });
-  const bool hangs = shared_->requested && at - shared_->requested_at >= kExpiry;
-  const bool known = shared_->any && !hangs;
+  if (std::exchange(first_, false))
+    shared_->changed.wait_for(lock, kFirstWait,
+                              [this] { return shared_->completed_at.has_value(); });
+  const auto& completed_at = shared_->completed_at;
+  const bool known = completed_at && shared_->clock() - *completed_at < kExpiry;
   if (known && !std::exchange(shared_->fresh, false)) return true;
   for (const Signal signal : kFilesystemSignals)
     of(all, signal) = known ? of(shared_->complete, signal) : std::nullopt;
   return known;
 }
 
-bool FilesystemReader::refresh_if_due(Instant at, Observations& all) {
-  if (refreshed_at_ != Instant{} && at - refreshed_at_ < kPeriod) return true;
-  refreshed_at_ = at;
-  return refresh(all);
-}
-
 void FilesystemReader::run(Shared& shared) {
   report::set_thread_name("statvfs");
   std::unique_lock lock(shared.mutex);
-  for (;;) {
-    shared.changed.wait(lock, [&] { return shared.stop || shared.requested; });
-    if (shared.stop) break;
+  while (!shared.stop) {
     lock.unlock();
     Observations seen;
     log::log_exceptions("read the filesystems", [&] { shared.read(seen); });
     lock.lock();
     shared.complete = seen;
-    shared.fresh = shared.any = true;
-    shared.requested = false;
+    shared.fresh = true;
+    shared.completed_at = shared.clock();
     shared.changed.notify_all();
+    shared.changed.wait_for(lock, shared.period, [&] { return shared.stop; });
   }
   shared.ended = true;
   shared.changed.notify_all();

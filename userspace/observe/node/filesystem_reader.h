@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FilesystemReader: reads the node's filesystems on a thread of its own, because statvfs() of a
-// filesystem that hangs (a network mount, a failing disk) does not return.
+// FilesystemReader: reads the node's filesystems once a second on a thread of its own, because
+// statvfs() of a filesystem that hangs (a network mount, a failing disk) does not return.
 //
-// The caller waits briefly, which is enough for a filesystem that works. If there is no answer, the
-// last one stays in force until the request is overdue; then the signals are unknown.
+// The caller takes the last reading that is complete and does not wait. It stays in force until it
+// is too old; then the signals are unknown.
 #pragma once
 
 #include "base/clock.h"
@@ -49,33 +49,30 @@ class FilesystemReader {
  public:
   // Writes the observations of the filesystems; called on the thread.
   using Read = std::function<void(Observations&)>;
-  // The longest that refresh() waits: at the first call, and at later ones.
-  static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
+  // The longest that the first call of take() waits for a reading.
+  static constexpr std::chrono::milliseconds kFirstWait{1000};
   // A disk does not fill in milliseconds.
-  static constexpr Duration kPeriod = std::chrono::seconds(1);
-  // A request that is not answered for this long makes the signals unknown.
+  static constexpr std::chrono::milliseconds kPeriod{1000};
+  // With a reading as old as this the signals are unknown: the next one hangs.
   static constexpr Duration kExpiry = std::chrono::seconds(10);
 
-  explicit FilesystemReader(Read read, Instant (*clock)() = now);
+  explicit FilesystemReader(Read read, Instant (*clock)() = now,
+                            std::chrono::milliseconds period = kPeriod);
   // A thread that hangs is left behind after kFirstWait; it uses nothing of this object.
   ~FilesystemReader();
   FilesystemReader(const FilesystemReader&) = delete;
   FilesystemReader& operator=(const FilesystemReader&) = delete;
 
-  // Requests a reading and takes over the last one that is complete. False: the signals are
-  // unknown, because the request is overdue or there was no answer yet.
-  bool refresh(Observations& all);
-  // The same, but at most once in kPeriod; true where nothing was due.
-  bool refresh_if_due(Instant at, Observations& all);
+  // Takes over the last reading that is complete. False: the signals are unknown, because it is too
+  // old or there was none yet.
+  bool take(Observations& all);
 
  private:
   struct Shared;
   static void run(Shared& shared);
 
   const std::shared_ptr<Shared> shared_;
-  Instant (*const clock_)();
   bool first_ = true;
-  Instant refreshed_at_{};  // by refresh_if_due()
 };
 
 }  // namespace headroom::observe

@@ -105,6 +105,7 @@ TEST_F(Dbus, ChangedPropertiesAreSignalled) {
     next = sample_node();
     next.conditions[1] = !next.conditions[1];
   });
+  (*thread)->properties_changed();
   EXPECT_TRUE(test::eventually([&] {
     on_signal();
     return !names.empty();

@@ -233,7 +233,8 @@ report::ReporterSetup App::reporter_setup() {
           .unwritten_audit_log = unwritten_audit_log(config()),
           .names = &sources_.names(),
           .qos_of = &qos_class,
-          .on_evicted = [this](const report::Eviction& eviction) { servers_.evicted(eviction); }};
+          .on_evicted = [this](const report::Eviction& eviction) { servers_.evicted(eviction); },
+          .on_properties_changed = [this] { servers_.properties_changed(); }};
 }
 
 KernelEventHandler::Setup App::event_setup() {

@@ -115,6 +115,9 @@ class Servers {
   void evicted(const report::Eviction& eviction) {
     if (bus_) bus_->evicted(eviction);
   }
+  void properties_changed() {
+    if (bus_) bus_->properties_changed();
+  }
   std::uint64_t lost_signals() const { return bus_ ? bus_->lost() : 0; }
   // Updated by the loop, read by health checks.
   report::Heartbeat& heartbeat() { return *heartbeat_; }

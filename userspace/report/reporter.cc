@@ -218,7 +218,9 @@ void NodeReporter::report_turn(const Snapshot& snapshot, const Verdict& verdict,
     if (publisher_.is_node_due(snapshot.at, outcome_recorded || condition_changed)) {
       process_usage_meter_.read(process_usage_);
       count_losses();
-      publisher_.publish_node(policy_, snapshot, verdict, counters_, process_usage_);
+      const bool changed =
+          publisher_.publish_node(policy_, snapshot, verdict, counters_, process_usage_);
+      if (changed && setup_.on_properties_changed) setup_.on_properties_changed();
     }
   } catch (const std::exception&) {
     // Most likely out of memory, so only a counter is increased.

@@ -94,6 +94,8 @@ struct ReporterSetup {
   // A pod's eviction began. Called on the loop's thread; must not block (DbusThread::evicted does
   // not).
   std::function<void(const Eviction&)> on_evicted;
+  // What was published of the mode, the conditions or the sources changed. Like on_evicted.
+  std::function<void()> on_properties_changed{};
   std::function<WallTime(Instant)> wall_time = wall_time_of;
 };
 

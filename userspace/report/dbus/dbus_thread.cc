@@ -16,9 +16,6 @@
 namespace headroom::report {
 namespace {
 
-// The longest delay until a changed property is signalled: a change does not wake the thread.
-constexpr std::uint64_t kPollUsec = 1'000'000;
-
 struct EventUnref {
   void operator()(sd_event* event) const { sd_event_unref(event); }
 };
@@ -104,12 +101,12 @@ Result<> DbusThread::serve() {
   connected_ = true;
   failure_logged_ = false;
   while (!stop_ && (*service)->connected()) {
-    if (int r = sd_event_run(event->get(), kPollUsec); r < 0)
-      return errno_failure("run the D-Bus event loop", -r);
     emit_queued(**service);
     // The condition of the loop detects a bus that disconnected.
     if (auto emitted = (*service)->emit_properties_changed(); !emitted)
       log::debug("{}", emitted.error().what);
+    if (int r = sd_event_run(event->get(), UINT64_MAX); r < 0)
+      return errno_failure("run the D-Bus event loop", -r);
   }
   if (stop_) return {};
   return failure("the system bus closed the connection");

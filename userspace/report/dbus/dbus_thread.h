@@ -34,6 +34,8 @@ class DbusThread {
 
   // Queues the signal Evicted. Called on any thread; never waits for the bus.
   void evicted(const Eviction& eviction);
+  // The published views differ in a property (properties_of()). Called on any thread.
+  void properties_changed() const { wake(); }
   bool connected() const { return connected_; }
   std::uint64_t lost() const { return lost_; }
 

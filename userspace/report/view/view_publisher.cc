@@ -26,13 +26,14 @@ bool ViewPublisher::is_node_due(Instant at, bool changed) const {
   return is_due(node_published_at_, at, changed || status_changed_);
 }
 
-void ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
+bool ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
                                  const Verdict& verdict, const Counters& counters,
                                  const ProcessUsage& usage) {
   status_changed_ = false;
   node_published_at_ = snapshot.at;
   views_->history.add(snapshot);
-  views_->node.publish([&](NodeView& next, const NodeView*) {
+  bool changed = false;
+  views_->node.publish([&](NodeView& next, const NodeView* last) {
     next.at = snapshot.at;
     next.mode = policy.mode;
     next.observations = snapshot.observations;
@@ -58,7 +59,10 @@ void ViewPublisher::publish_node(const Policy& policy, const Snapshot& snapshot,
     next.programs = programs_;
     next.waits = node_waits(snapshot.waits);
     next.audit_log.assign(audit_log_.native());
+    changed = !last || last->mode != next.mode || last->conditions != next.conditions ||
+              last->sources != next.sources;
   });
+  return changed;
 }
 
 }  // namespace headroom::report

@@ -45,7 +45,8 @@ class ViewPublisher {
   void publish_cgroups(const Snapshot& snapshot, bool changed);
   // True: publish_node() is to be called in this turn.
   bool is_node_due(Instant at, bool changed) const;
-  void publish_node(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
+  // True: the mode, a condition or a source differs from the publication before.
+  bool publish_node(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
                     const Counters& counters, const ProcessUsage& usage);
 
  private:

@@ -437,17 +437,22 @@ format: ## format every source file
 	$(Q)git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
 
 BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
-.PHONY: bench-daemon bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
-bench: bench-sweep bench-daemon bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-threshold bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
+bench: bench-sweep bench-daemon bench-threshold bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)for kernel in $(BENCH_KERNELS); do \
-	  tests/vm/bench-sweep --kernel $$kernel --payload $(B)/payload --out $(B)/bench/sweep-$$kernel.json || exit; done
+	  tests/vm/bench-sweep --kernel $$kernel --payload $(B)/payload --out $(B)/bench/sweep-$$kernel.json || missed=1; \
+	done; exit $$missed
 
 bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-daemon --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/daemon.json
+
+bench-threshold: deps ## CPU of the daemon just above its threshold for ten minutes, and while eleven pods fill the node slowly, in the lab
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-threshold --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/threshold.json
 
 .PHONY: soak-cpus
 soak-cpus: deps ## twenty pinned pods come and go for minutes, the daemon is killed, its file lost; KERNEL=… MINUTES=…
@@ -481,12 +486,14 @@ soak: deps ## the same load without faults: nothing may leak; KERNEL=… MINUTES
 bench-evict: deps ## fifty evictions under the fastest filler, and fifty beside moves, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)for kernel in $(or $(KERNEL),6.1 6.12 newest); do \
-	  tests/vm/bench-evict --kernel $$kernel --payload $(B)/payload --out $(B)/bench/evict-$$kernel.json || exit; done
+	  tests/vm/bench-evict --kernel $$kernel --payload $(B)/payload --out $(B)/bench/evict-$$kernel.json || missed=1; \
+	done; exit $$missed
 
 bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)for kernel in $(or $(KERNEL),6.1 6.12 newest); do \
-	  tests/vm/bench-burst --kernel $$kernel --payload $(B)/payload --out $(B)/bench/burst-$$kernel.json || exit; done
+	  tests/vm/bench-burst --kernel $$kernel --payload $(B)/payload --out $(B)/bench/burst-$$kernel.json || missed=1; \
+	done; exit $$missed
 
 bench-forecast: deps ## a guaranteed pod beside batch pods that a wrong forecast let in, in the lab; KERNEL=… for another
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

@@ -13,7 +13,8 @@ from chaos_plan import FAULTS, KILLED, KILLS, plan
 from node import ETC, Node, Pod, kubelet_configuration
 
 MEMORY, CPUS = "3G", 2
-SHAPE = {"memory": MEMORY, "cpus": CPUS}
+# A stopped journald reads what the kernel logged when it goes on: nothing of it may be overwritten until then.
+SHAPE = {"memory": MEMORY, "cpus": CPUS, "cmdline": "log_buf_len=16M"}
 HARD = "900Mi"
 # The longest time that best-effort pods are held at memory.high, and how late its end may be seen here.
 SQUEEZE_SECONDS, LATE_SECONDS = 5, 20
@@ -161,8 +162,13 @@ class Chaos:
         for name, ready in kills:
             if ready is not None:
                 self.violated(f"the kernel's OOM killer took {name} while headroomd was there, for {ready:.1f} s")
-        if len(kills) != self.node.kernel_oom_kills() - self.oom_kills:
-            self.violated(f"the kernel's OOM killer took more than {kills}")
+        counted = self.node.kernel_oom_kills() - self.oom_kills
+        if len(kills) != counted:
+            others = [str(entry["MESSAGE"]) for _, entry in self.journal()
+                      if "oom-kill:" in str(entry["MESSAGE"]) and not OOM_KILL.search(str(entry["MESSAGE"]))]
+            missed = self.vm.run("journalctl -q -b -o cat SYSLOG_IDENTIFIER=systemd-journald | grep -c 'Missed .* kernel'").out.strip()
+            self.violated(f"the kernel counts {counted} OOM kills, its log has {len(kills)} of pods, {kills}, and of others {others}; "
+                          f"journald says {missed} times that it missed what the kernel logged")
         self.killed_without_daemon = [name for name, ready in kills if ready is None]
         return [name for name, _ in kills]
 

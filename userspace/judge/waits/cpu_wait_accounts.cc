@@ -10,7 +10,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kNone = SIZE_MAX;
 // Of throttling, and of time without an idle CPU, that no wait was seen for yet, no more than this
 // is kept: cpu.pressure is up to 2 s late.
 constexpr Nanoseconds kMaxLeft = 2e9;
@@ -43,27 +42,9 @@ std::vector<std::optional<CpuWindow>> cpu_windows(std::span<const std::optional<
 
 }  // namespace
 
-// A cgroup, in the order of the sweep: parents before their children.
-struct CpuWaitAccounts::Row {
-  CgroupId id;
-  std::size_t parent = kNone;  // its row; kNone: the root
-  std::size_t pod = kNone;     // in Window::pods: the one that it is in, or is
-  bool is_pod = false;         // the pod's own cgroup
-  bool has_children = false;
-  Totals* totals = nullptr;
-  Nanoseconds waited = 0, ran = 0;
-  Nanoseconds quota = 0;         // at its own quota and those above it in its pod
-  Nanoseconds parent_quota = 0;  // above its pod
-  std::optional<double> weight;  // absent: it has none of its own
-  double active_weight = 0;      // of its children that compete
-  std::optional<double> share;
-};
-
 struct CpuWaitAccounts::Window {
   Duration period{};
   Nanoseconds length = 0;
-  std::vector<Row> rows;
-  std::vector<std::size_t> pods;  // their rows
   CpuWindows cpus;
   Nanoseconds busy = 0;  // in which no CPU of the node was idle
 };
@@ -88,20 +69,17 @@ void CpuWaitAccounts::scale(Nanoseconds to, PodWindow& pod) {
   pod.waited = to;
 }
 
-namespace {
-
-template <class Row>
-void set_shares(std::vector<Row>& rows, Nanoseconds length) {
+void CpuWaitAccounts::set_shares(Nanoseconds length) {
   const auto competes = [&](const Row& row) { return row.ran + row.waited > kActive * length; };
-  for (Row& row : rows)
+  for (const Row& row : rows_)
     if (row.parent != kNone && row.weight && competes(row))
-      rows[row.parent].active_weight += *row.weight;
-  for (Row& row : rows) {
+      rows_[row.parent].active_weight += *row.weight;
+  for (Row& row : rows_) {
     if (row.parent == kNone) {
       row.share = 1;
       continue;
     }
-    const Row& parent = rows[row.parent];
+    const Row& parent = rows_[row.parent];
     if (!row.weight)
       row.share = parent.share;  // its tasks compete as those of the cgroup above
     else if (parent.share)
@@ -111,15 +89,13 @@ void set_shares(std::vector<Row>& rows, Nanoseconds length) {
 }
 
 // Pods, and cgroups outside pods that have no children; the rest of the CPUs' time is the kernel's.
-template <class Row>
-RunnersByShare runners_of(const std::vector<Row>& rows,
-                          std::span<const std::optional<CpuWindow>> cpus) {
+RunnersByShare CpuWaitAccounts::runners_on(std::span<const std::optional<CpuWindow>> cpus) const {
   std::vector<Runner> runners;
   Nanoseconds kernel = 0;
   for (const auto& cpu : cpus)
     if (cpu) kernel += cpu->tasks;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
     const bool is_outside = row.pod == kNone && !row.has_children && row.parent != kNone;
     if ((!row.is_pod && !is_outside) || row.ran <= 0) continue;
     kernel -= row.ran;
@@ -128,25 +104,7 @@ RunnersByShare runners_of(const std::vector<Row>& rows,
   return RunnersByShare(std::move(runners), kernel);
 }
 
-// Appends the row, with what it has from the cgroups above it.
-template <class Window, class Row>
-void add_to_tree(Row row, std::size_t parent, bool is_pod, Window& window) {
-  row.parent = parent;
-  if (parent != kNone) {
-    Row& above = window.rows[parent];
-    above.has_children = true;
-    row.pod = above.pod;
-    const bool begins_pod = is_pod && row.pod == kNone;
-    row.parent_quota = above.parent_quota + (begins_pod ? above.quota : 0);
-    if (!begins_pod) row.quota += above.quota;
-  }
-  row.is_pod = is_pod && row.pod == kNone;
-  if (row.is_pod) {
-    row.pod = window.pods.size();
-    window.pods.push_back(window.rows.size());
-  }
-  window.rows.push_back(std::move(row));
-}
+namespace {
 
 IdTable rows_of(std::span<const std::uint64_t> ids) {
   IdTable rows(ids.size());
@@ -157,10 +115,53 @@ IdTable rows_of(std::span<const std::uint64_t> ids) {
 
 }  // namespace
 
-CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& now,
-                                               const Totals& before, Nanoseconds length) {
+// Most sweeps list the cgroups of the one before, in the same order.
+bool CpuWaitAccounts::is_same_tree(const CpuWaitSample& sample) const {
+  return std::ranges::equal(
+             rows_, sample.records, {}, [](const Row& row) { return row.id.value; },
+             &hr_record::id) &&
+         std::ranges::equal(pod_list_, sample.pods, {}, {},
+                            [](const PodReading& pod) { return pod.cgroup.value; });
+}
+
+void CpuWaitAccounts::add_to_tree(const hr_record& record, bool is_pod) {
   Row row;
   row.id = CgroupId{record.id};
+  if (const auto parent = row_of_.find(record.parent_id)) {
+    row.parent = *parent;
+    rows_[*parent].has_children = true;
+    row.pod = rows_[*parent].pod;
+  }
+  row.is_pod = is_pod && row.pod == kNone;
+  if (row.is_pod) {
+    row.pod = pods_.size();
+    pods_.push_back(rows_.size());
+  }
+  row_of_.put(record.id, rows_.size());
+  rows_.push_back(row);
+}
+
+void CpuWaitAccounts::take_tree(const CpuWaitSample& sample) {
+  std::vector<Totals> totals;
+  totals.reserve(sample.records.size());
+  for (const hr_record& record : sample.records)
+    totals.push_back(last_totals_of(record.id));
+  totals_ = std::move(totals);
+  pod_list_.clear();
+  for (const PodReading& pod : sample.pods)
+    pod_list_.push_back(pod.cgroup.value);
+  const IdTable pods = rows_of(pod_list_);
+  rows_.clear();
+  rows_.reserve(sample.records.size());
+  pods_.clear();
+  row_of_ = IdTable(sample.records.size());
+  for (const hr_record& record : sample.records)
+    add_to_tree(record, pods.find(record.id).has_value());
+}
+
+// Fills in what the row and the totals have of the window by themselves.
+void CpuWaitAccounts::begin_window(const hr_record& record, const Totals& before,
+                                   Nanoseconds length, Row& row, Totals& now) {
   const Nanoseconds waited = growth(before.waited, now.waited) + before.waited_left;
   row.waited = std::min(waited, length);
   now.waited_left = waited - row.waited;
@@ -173,56 +174,50 @@ CpuWaitAccounts::Row CpuWaitAccounts::next_row(const hr_record& record, Totals& 
                                 .any_waited = growth(before.any_waited, now.any_waited),
                                 .ran = row.ran};
   row.quota = time_at_quota(throttle, length);
+  row.parent_quota = 0;
+  row.weight.reset();
   if (record.valid & HR_CPU_LIMITS)
     row.weight = record.cpu_weight ? static_cast<double>(record.cpu_weight) : kIdleWeight;
-  return row;
+  row.active_weight = 0;
+  row.share.reset();
 }
 
-// Sweeps list the cgroups in the same order, until one is made or removed.
-CpuWaitAccounts::Totals CpuWaitAccounts::last_totals_of(std::uint64_t cgroup,
-                                                        std::size_t row) const {
-  if (row < last_ids_.size() && last_ids_[row] == cgroup) return last_totals_[row];
-  if (const auto earlier = last_rows_.find(cgroup)) return last_totals_[*earlier];
+// Its parent's row is complete already.
+void CpuWaitAccounts::add_quota_above(Row& row) const {
+  if (row.parent == kNone) return;
+  const Row& above = rows_[row.parent];
+  row.parent_quota = above.parent_quota + (row.is_pod ? above.quota : 0);
+  if (!row.is_pod) row.quota += above.quota;
+}
+
+CpuWaitAccounts::Totals CpuWaitAccounts::last_totals_of(std::uint64_t cgroup) const {
+  if (const auto earlier = row_of_.find(cgroup)) return totals_[*earlier];
   // A cgroup that was not there at the last window began with zeros.
   return last_ ? Totals{.waited = 0, .ran = 0, .throttled = 0} : Totals{};
 }
 
-void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Window& window) {
+void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Nanoseconds length) {
+  if (!is_same_tree(sample)) take_tree(sample);
   const auto& throttles = sample.throttles;
+  const bool any_throttled = throttles && !throttles->ids.empty();
   const IdTable throttle_rows =
-      rows_of(throttles ? throttles->ids : std::span<const std::uint64_t>{});
-  IdTable pods(sample.pods.size());
-  for (std::size_t i = 0; i < sample.pods.size(); ++i)
-    pods.put(sample.pods[i].cgroup.value, i);
-  const std::size_t count = sample.records.size();
-  IdTable rows(count);
-  std::vector<std::uint64_t> ids;
-  ids.reserve(count);
-  std::vector<Totals> totals(count);
-  window.rows.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
+      rows_of(any_throttled ? throttles->ids : std::span<const std::uint64_t>{});
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
     const hr_record& record = sample.records[i];
-    Totals& now = totals[i];
+    const Totals before = std::exchange(totals_[i], {});
+    Totals& now = totals_[i];
     now.waited = known(record, HR_PSI, record.psi_ns[HR_PSI_CPU][HR_PSI_SOME]);
     now.ran = known(record, HR_CPU, record.cpu_usage_ns);
-    const Totals before = last_totals_of(record.id, i);
     // A slice that is made gets its CPU controller with the first cgroup in it: until then its
     // counter is what it was at first, 0.
     now.throttled = record.valid & HR_THROTTLE ? record.throttled_ns : before.throttled;
-    if (const auto at = throttle_rows.find(record.id)) {
+    if (const auto at = any_throttled ? throttle_rows.find(record.id) : std::nullopt) {
       now.queues_waited = throttles->values[*at].waits.ns;
       now.any_waited = throttles->values[*at].any_ns;
     }
-    Row row = next_row(record, now, before, window.length);
-    row.totals = &now;
-    add_to_tree(std::move(row), rows.find(record.parent_id).value_or(kNone),
-                pods.find(record.id).has_value(), window);
-    rows.put(record.id, i);
-    ids.push_back(record.id);
+    begin_window(record, before, length, rows_[i], now);
+    add_quota_above(rows_[i]);
   }
-  last_ids_ = std::move(ids);
-  last_rows_ = std::move(rows);
-  last_totals_ = std::move(totals);  // they keep their addresses
 }
 
 // What the waits of the next window may belong to, because cpu.pressure is late.
@@ -241,10 +236,11 @@ void CpuWaitAccounts::carry_over(const WaitingGroup& group, const WindowWaits& w
 
 CpuWaitAccounts::PodWindows CpuWaitAccounts::split(Window& window, const RunnersByShare& runners,
                                                    const CpusOf& cpus_of) {
-  PodWindows pods(window.pods.size());
-  for (const Row& row : window.rows) {
+  PodWindows pods(pods_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
     if (row.pod == kNone || row.has_children) continue;
-    Totals& totals = *row.totals;
+    Totals& totals = totals_[i];
     const CpuSet* cpus = row.waited > 0 ? cpus_of(row.id) : nullptr;
     const WaitingGroup group{.window = window.length,
                              .waited = row.waited,
@@ -261,24 +257,31 @@ CpuWaitAccounts::PodWindows CpuWaitAccounts::split(Window& window, const Runners
     carry_over(group, waits, busy_time(group), totals);
     PodWindow& pod = pods[row.pod];
     pod.waited += row.waited;
-    for (std::size_t i = 0; i < kCpuWaitCauses; ++i)
-      pod.waits[i] += waits[i];
+    for (std::size_t cause = 0; cause < kCpuWaitCauses; ++cause)
+      pod.waits[cause] += waits[cause];
   }
   return pods;
 }
 
 void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
-  const IdTable known = rows_of(pod_ids_);
-  pod_ids_.clear();
+  const std::vector<std::uint64_t> ids_before = std::exchange(pod_ids_, {});
   const std::vector<CpuWaits> before = std::exchange(waits_, {});
+  std::optional<IdTable> known;  // of ids_before, if the pods are not those of the last window
+  const auto earlier_of = [&](std::uint64_t pod) -> std::optional<std::size_t> {
+    const std::size_t same = waits_.size();
+    if (same < ids_before.size() && ids_before[same] == pod) return same;
+    if (!known) known = rows_of(ids_before);
+    return known->find(pod);
+  };
+  pod_ids_.reserve(pods.size());
   waits_.reserve(pods.size());
   Nanoseconds longest = 0;
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    const Row& row = window.rows[window.pods[i]];
-    if (row.totals->waited == HR_UNKNOWN) continue;
+    const Row& row = rows_[pods_[i]];
+    if (totals_[pods_[i]].waited == HR_UNKNOWN) continue;
     PodWindow& pod = pods[i];
     scale(row.waited, pod);
-    const auto earlier = known.find(row.id.value);
+    const auto earlier = earlier_of(row.id.value);
     CpuWaits& total = waits_.emplace_back(earlier ? before[*earlier] : CpuWaits{});
     pod_ids_.push_back(row.id.value);
     for (std::size_t cause = 0; cause < kCpuWaitCauses; ++cause)
@@ -309,34 +312,33 @@ void CpuWaitAccounts::add_pairs(const Window& window, const PodWindows& pods,
                                 const RunnersByShare& runners, const CpusOf& cpus_of) {
   std::vector<WaitPairs::Waiter> waiters;
   for (std::size_t i = 0; i < pods.size(); ++i)
-    waiters.push_back({.pod = window.rows[window.pods[i]].id,
+    waiters.push_back({.pod = rows_[pods_[i]].id,
                        .waited = pods[i].of(CpuWaitCause::kNode) +
                                  pods[i].of(CpuWaitCause::kWeight) +
                                  pods[i].of(CpuWaitCause::kCpuset)});
   std::vector<WaitPairs::Holder> holders;
   Nanoseconds outside = runners.ran();
   for (const Runner& runner : runners.runners()) {
-    if (!window.rows[runner.group].is_pod) continue;
-    holders.push_back({.pod = window.rows[runner.group].id, .held = runner.ran});
+    if (!rows_[runner.group].is_pod) continue;
+    holders.push_back({.pod = rows_[runner.group].id, .held = runner.ran});
     outside -= runner.ran;
   }
   holders.push_back({.pod = {}, .held = outside});
   pairs_.add(window.period, waiters, holders,
              [&](CgroupId holder, CgroupId waiter) { return may_hold(holder, waiter, cpus_of); });
-  pairs_.drop_gone([&](CgroupId pod) { return last_rows_.find(pod.value).has_value(); });
+  pairs_.drop_gone([&](CgroupId pod) { return row_of_.find(pod.value).has_value(); });
 }
 
 void CpuWaitAccounts::set_uses(const Window& window, const PodWindows& pods,
                                const RunnersByShare& runners, const CpusOf& cpus_of) {
   std::vector<CpuLoser> losers;
   for (std::size_t i = 0; i < pods.size(); ++i)
-    losers.push_back(
-        {.pod = window.rows[window.pods[i]].id, .lost = pods[i].of(CpuWaitCause::kNode)});
+    losers.push_back({.pod = rows_[pods_[i]].id, .lost = pods[i].of(CpuWaitCause::kNode)});
   std::vector<CpuRunner> all;
   double outside = runners.ran();
-  for (const std::size_t i : window.pods) {
-    const Row& row = window.rows[i];
-    if (row.totals->ran == HR_UNKNOWN) continue;
+  for (const std::size_t i : pods_) {
+    const Row& row = rows_[i];
+    if (totals_[i].ran == HR_UNKNOWN) continue;
     all.push_back({.pod = row.id, .ran = row.ran});
     outside -= row.ran;
   }
@@ -349,7 +351,7 @@ void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of)
   Window window;
   window.period = last_ ? sample.at - *last_ : Duration::zero();
   window.length = static_cast<Nanoseconds>(window.period.count());
-  read_rows(sample, window);
+  read_rows(sample, window.length);
   window.cpus = CpuWindows(cpu_windows(last_cpus_, sample.cpus));
   last_cpus_.assign(sample.cpus.begin(), sample.cpus.end());
   const bool is_first = !std::exchange(last_, sample.at);
@@ -358,8 +360,8 @@ void CpuWaitAccounts::update(const CpuWaitSample& sample, const CpusOf& cpus_of)
   for (const auto& cpu : window.cpus.each())
     if (cpu) most_idle = std::max(most_idle, cpu->idle);
   window.busy = std::max(window.length - most_idle, 0.0);
-  set_shares(window.rows, window.length);
-  const RunnersByShare runners = runners_of(window.rows, window.cpus.each());
+  set_shares(window.length);
+  const RunnersByShare runners = runners_on(window.cpus.each());
   PodWindows pods = split(window, runners, cpus_of);
   add_waits(window, pods);
   add_pairs(window, pods, runners, cpus_of);

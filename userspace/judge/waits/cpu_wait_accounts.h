@@ -68,18 +68,39 @@ class CpuWaitAccounts {
     // delays.
     Nanoseconds waited_left = 0, quota_left = 0, parent_quota_left = 0, busy_left = 0;
   };
+  static constexpr std::size_t kNone = SIZE_MAX;
+  // A cgroup. Parents come before their children.
+  struct Row {
+    CgroupId id;
+    std::size_t parent = kNone;  // its row; kNone: the root
+    std::size_t pod = kNone;     // in pods_: the one that it is in, or is
+    bool is_pod = false;         // the pod's own cgroup
+    bool has_children = false;
+    // Of the window:
+    Nanoseconds waited = 0, ran = 0;
+    Nanoseconds quota = 0;         // at its own quota and those above it in its pod
+    Nanoseconds parent_quota = 0;  // above its pod
+    std::optional<double> weight;  // absent: it has none of its own
+    double active_weight = 0;      // of its children that compete
+    std::optional<double> share;
+  };
   struct Window;
-  struct Row;
   struct PodWindow;
-  using PodWindows = std::vector<PodWindow>;  // as Window::pods
+  using PodWindows = std::vector<PodWindow>;  // as pods_
 
-  Totals last_totals_of(std::uint64_t cgroup, std::size_t row) const;
-  void read_rows(const CpuWaitSample& sample, Window& window);
-  static Row next_row(const hr_record& record, Totals& now, const Totals& before,
-                      Nanoseconds length);
+  bool is_same_tree(const CpuWaitSample& sample) const;
+  void take_tree(const CpuWaitSample& sample);
+  void add_to_tree(const hr_record& record, bool is_pod);
+  Totals last_totals_of(std::uint64_t cgroup) const;
+  void read_rows(const CpuWaitSample& sample, Nanoseconds length);
+  static void begin_window(const hr_record& record, const Totals& before, Nanoseconds length,
+                           Row& row, Totals& now);
+  void add_quota_above(Row& row) const;
+  void set_shares(Nanoseconds length);
+  RunnersByShare runners_on(std::span<const std::optional<CpuWindow>> cpus) const;
   static void carry_over(const WaitingGroup& group, const WindowWaits& waits, Nanoseconds busy,
                          Totals& totals);
-  static PodWindows split(Window& window, const RunnersByShare& runners, const CpusOf& cpus_of);
+  PodWindows split(Window& window, const RunnersByShare& runners, const CpusOf& cpus_of);
   static void scale(Nanoseconds to, PodWindow& pod);
   void add_waits(const Window& window, PodWindows& pods);
   void add_pairs(const Window& window, const PodWindows& pods, const RunnersByShare& runners,
@@ -89,9 +110,11 @@ class CpuWaitAccounts {
 
   std::optional<Instant> last_;
   std::vector<std::optional<CpuTime>> last_cpus_;
-  std::vector<std::uint64_t> last_ids_;  // the cgroups of the last window, as its rows
-  IdTable last_rows_{0};
-  std::vector<Totals> last_totals_;
+  std::vector<Row> rows_;  // the cgroups of the last window, in the order of its sweep
+  IdTable row_of_{0};
+  std::vector<Totals> totals_;           // as rows_
+  std::vector<std::uint64_t> pod_list_;  // CpuWaitSample::pods, as the tree was taken
+  std::vector<std::size_t> pods_;        // their rows
   std::vector<std::uint64_t> pod_ids_;
   std::vector<CpuWaits> waits_;  // of pod_ids_[i]
   WaitPairs pairs_;

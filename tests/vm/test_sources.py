@@ -21,6 +21,10 @@ def who_goes(vm, bpf):
         print(f"    {bpf}: " + ", ".join(
             f"{record['pod']['name']} in {record['latency']['decision_to_signal_ms']:.1f} ms" for record in records))
         assert node.kernel_oom_kills() == 0, node.journal()
+        if bpf == "all":
+            major, minor = map(int, vm.run("uname -r", check=True).out.split(".")[:2])
+            passes = "without cgroup_mutex, between decisions of updated cgroups alone" if (major, minor) >= (6, 10) else "under cgroup_mutex"
+            assert f"passes {passes}" in node.journal(), node.journal()
         return [record["pod"]["name"] for record in records], node.status(), node.metrics()
 
 

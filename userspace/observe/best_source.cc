@@ -49,6 +49,14 @@ std::uint32_t cgroups_below(const std::filesystem::path& root) {
   return 1;
 }
 
+std::string passes_of(const BpfSweep& bpf) {
+  if (!bpf.by_call()) return "passes under cgroup_mutex";
+  const std::string passes = "passes without cgroup_mutex";
+  if (bpf.knows_updated()) return passes + ", between decisions of updated cgroups alone";
+  const std::string& refused = bpf.updated_refused();
+  return refused.empty() ? passes : passes + ", of all cgroups each time: " + refused;
+}
+
 }  // namespace
 
 Result<> BestSource::open_bpf(std::uint32_t capacity, std::uint32_t last_pass) {
@@ -89,9 +97,7 @@ Result<std::unique_ptr<BestSource>> BestSource::open(const Options& options) {
       return tl::make_unexpected(files.error());
   }
   best->recheck();
-  if (best->bpf_)
-    best->source_notes_.emplace_back(best->bpf_->by_call() ? "passes without cgroup_mutex"
-                                                           : "passes under cgroup_mutex");
+  if (best->bpf_) best->source_notes_.push_back(passes_of(*best->bpf_));
   if (best->bpf_ && (options.groups & ~best->from_files_ & HR_MEMORY_STAT))
     best->source_notes_.push_back(
         "memory.stat: levels by " + std::string(observe::name(best->bpf_->stat_indices().state)) +

@@ -126,8 +126,11 @@ Result<> BpfSweep::load(const Options& options) {
 Result<> BpfSweep::load_best(const Options& options, const KernelFacts& facts) {
   constexpr std::uint32_t kFlushes = HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_CSS_FLUSH;
   notes_updates_ = options.updated_only && facts.has_rstat_hook && facts.kfuncs & kFlushes;
-  if (notes_updates_ && load(options, facts)) return {};
+  if (!notes_updates_) return load(options, facts);
+  const auto loaded = load(options, facts);
+  if (loaded) return {};
   notes_updates_ = false;
+  updated_refused_ = loaded.error().what;
   return load(options, facts);
 }
 
@@ -189,17 +192,14 @@ void BpfSweep::attach_flush() {
 }
 
 // Without one of them an update, or a change of the tree, would go unnoticed.
-void BpfSweep::attach_notes() {
+Result<> BpfSweep::attach_notes() {
   for (const bpf_program* each : {program_->progs.sweep_flushed, program_->progs.sweep_populated,
                                   program_->progs.sweep_made, program_->progs.sweep_removed}) {
     bpf_link* link = bpf_program__attach(each);
-    if (!link) {
-      note_links_.clear();
-      notes_updates_ = false;
-      return;
-    }
+    if (!link) return errno_failure(std::string("attach ") + bpf_program__name(each), errno);
     note_links_.emplace_back(link);
   }
+  return {};
 }
 
 Result<> BpfSweep::attach(const std::filesystem::path& root) {
@@ -213,7 +213,11 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
     program_->bss->walk_found = 1;  // and nothing left to visit: is the root of the tree known?
     if (auto called = call(program_->progs.sweep_call); !called) return called;
     attach_flush();
-    if (notes_updates_) attach_notes();
+    if (const auto noted = notes_updates_ ? attach_notes() : Result<>{}; !noted) {
+      note_links_.clear();
+      notes_updates_ = false;
+      updated_refused_ = noted.error().what;
+    }
   } else if (auto attached = attach_iterator(directory.get()); !attached) {
     return failure("attach the sweep to " + root.string() + ": " + attached.error().what,
                    attached.error().code);

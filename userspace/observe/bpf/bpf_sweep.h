@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,7 +67,7 @@ class BpfSweep final : public CgroupSource {
   struct Options {
     std::filesystem::path root = "/sys/fs/cgroup";  // the cgroup2 mount, or a tree below it
     std::uint32_t groups = kAllGroups;
-    std::uint32_t capacity = 16'384;  // records; 504 bytes each, mapped at open
+    std::uint32_t capacity = 16'384;  // records; 512 bytes each, mapped at open
     bool by_call = true;              // false: as on a kernel that cannot (before 6.10)
     std::uint32_t call_limit = 4096;  // cgroups that one call visits, at most
     bool updated_only = true;         // false: as on a kernel that does not say which were updated
@@ -110,6 +111,10 @@ class BpfSweep final : public CgroupSource {
 
   // A pass is made of calls, and takes no cgroup_mutex.
   bool by_call() const { return by_call_; }
+  // Whether the kernel says which cgroups were updated (idle_read_period()); why not, where it
+  // could but its programs were refused.
+  bool knows_updated() const { return notes_updates_; }
+  const std::string& updated_refused() const { return updated_refused_; }
   // Calls of the last sweep.
   std::uint32_t calls() const { return calls_; }
 
@@ -142,7 +147,7 @@ class BpfSweep final : public CgroupSource {
   Result<> attach(const std::filesystem::path& root);
   Result<> attach_iterator(int root);
   void attach_flush();
-  void attach_notes();
+  Result<> attach_notes();
   void begin_pass();
   void flush();
   Result<> run_iterator(const bpf_link* link);
@@ -161,6 +166,7 @@ class BpfSweep final : public CgroupSource {
   std::unique_ptr<bpf_link, DestroyLink> link_;        // of the pass; null: it is made of calls
   std::unique_ptr<bpf_link, DestroyLink> flush_link_;  // null: the pass flushes, or nothing can
   bool notes_updates_ = false;
+  std::string updated_refused_;                     // empty: they were not, or not tried
   Links note_links_;                                // of what notes the updated cgroups
   bool numbered_ = false;                           // each of them is noted
   std::uint64_t walked_tree_changes_ = UINT64_MAX;  // as of the last walk through the whole tree

@@ -84,6 +84,19 @@ TEST_F(FilesystemReaderTest, AHangingFilesystemBlocksNothingAndBecomesUnknown) {
   EXPECT_EQ(of(seen, Signal::kNodeFsAvailable)->available, 50);
 }
 
+// The clock goes on while a machine is suspended; what the thread waits with does not.
+TEST_F(FilesystemReaderTest, AfterAMachineSleptItIsReadAtOnce) {
+  FilesystemReader reader(read_of(disk), &stepped_clock, 1h);
+  ASSERT_TRUE(reader.take(seen));
+  step(1min);
+  disk->available = 50;
+  of(seen, Signal::kNodeFsAvailable).reset();
+  const auto began = std::chrono::steady_clock::now();
+  ASSERT_TRUE(nodefs_becomes_known(reader));
+  EXPECT_EQ(of(seen, Signal::kNodeFsAvailable)->available, 50);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+}
+
 TEST_F(FilesystemReaderTest, AHangingFilesystemDoesNotHangTheEnd) {
   disk->hangs = true;
   const auto began = std::chrono::steady_clock::now();

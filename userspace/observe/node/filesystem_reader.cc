@@ -99,6 +99,7 @@ struct FilesystemReader::Shared {
   const std::chrono::milliseconds period;
   std::mutex mutex{};  // of what follows
   std::condition_variable changed{};
+  bool wanted = false;  // at once
   bool stop = false;
   bool ended = false;
   Observations complete{};  // of the last reading
@@ -120,11 +121,16 @@ FilesystemReader::~FilesystemReader() {
 
 bool FilesystemReader::take(Observations& all) {
   std::unique_lock lock(shared_->mutex);
-  if (std::exchange(first_, false))
-    shared_->changed.wait_for(lock, kFirstWait,
-                              [this] { return shared_->completed_at.has_value(); });
-  const auto& completed_at = shared_->completed_at;
-  const bool known = completed_at && shared_->clock() - *completed_at < kExpiry;
+  const auto in_force = [this] {
+    return shared_->completed_at && shared_->clock() - *shared_->completed_at < kExpiry;
+  };
+  const auto wait = std::exchange(first_, false) ? kFirstWait : kWait;
+  if (!in_force()) {
+    shared_->wanted = true;
+    shared_->changed.notify_all();
+    shared_->changed.wait_for(lock, wait, in_force);
+  }
+  const bool known = in_force();
   if (known && !std::exchange(shared_->fresh, false)) return true;
   for (const Signal signal : kFilesystemSignals)
     of(all, signal) = known ? of(shared_->complete, signal) : std::nullopt;
@@ -142,8 +148,9 @@ void FilesystemReader::run(Shared& shared) {
     shared.complete = seen;
     shared.fresh = true;
     shared.completed_at = shared.clock();
+    shared.wanted = false;
     shared.changed.notify_all();
-    shared.changed.wait_for(lock, shared.period, [&] { return shared.stop; });
+    shared.changed.wait_for(lock, shared.period, [&] { return shared.stop || shared.wanted; });
   }
   shared.ended = true;
   shared.changed.notify_all();

@@ -3,7 +3,8 @@
 // statvfs() of a filesystem that hangs (a network mount, a failing disk) does not return.
 //
 // The caller takes the last reading that is complete and does not wait. It stays in force until it
-// is too old; then the signals are unknown.
+// is too old: the machine slept, or a filesystem hangs. Then the caller waits briefly for another
+// one, and without it the signals are unknown.
 #pragma once
 
 #include "base/clock.h"
@@ -49,11 +50,12 @@ class FilesystemReader {
  public:
   // Writes the observations of the filesystems; called on the thread.
   using Read = std::function<void(Observations&)>;
-  // The longest that the first call of take() waits for a reading.
-  static constexpr std::chrono::milliseconds kFirstWait{1000};
+  // The longest that take() waits where no reading is in force: at the first call, and at later
+  // ones.
+  static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
   // A disk does not fill in milliseconds.
   static constexpr std::chrono::milliseconds kPeriod{1000};
-  // With a reading as old as this the signals are unknown: the next one hangs.
+  // A reading as old as this is no longer in force.
   static constexpr Duration kExpiry = std::chrono::seconds(10);
 
   explicit FilesystemReader(Read read, Instant (*clock)() = now,

@@ -110,6 +110,19 @@ TEST_F(StatusOfNode, APodThatIsBeingStartedHoldsItsRequests) {
   EXPECT_EQ(quantity_in(look(3000)->requested, "pods"), "0") << "it has ended";
 }
 
+// Its processes came and went between two sweeps.
+TEST_F(StatusOfNode, APodThatRanUnseenHasEnded) {
+  look(0);
+  add("short", {.cpu = "2"});
+  story.record(0).populated = 0;
+  story.record(0).valid |= HR_CPU;
+  story.record(0).cpu_usage_ns = 0;
+  EXPECT_EQ(quantity_in(look(1000)->requested, "cpu"), "2");
+  story.record(0).cpu_usage_ns = 300'000;
+  EXPECT_EQ(quantity_in(look(2000)->requested, "pods"), "0");
+  EXPECT_EQ(quantity_in(look(3000)->requested, "pods"), "0");
+}
+
 TEST_F(StatusOfNode, APodThatNeverStartsHoldsItsRequestsForAMinute) {
   look(0);
   add("new", {.cpu = "2"});

@@ -65,6 +65,12 @@ bool has_processes(const PodReading& reading) {
   return !reading.record || reading.record->populated != 0;
 }
 
+// Also if that was between two sweeps.
+bool had_processes(const PodReading& reading) {
+  const hr_record* record = reading.record;
+  return record && record->valid & HR_CPU && record->cpu_usage_ns > 0;
+}
+
 }  // namespace
 
 void NodeStatusTracker::reconfigure(NodeOptions options, const Policy& policy) {
@@ -101,7 +107,7 @@ void NodeStatusTracker::update_starting(const Snapshot& snapshot) {
   std::vector<CgroupId> existing;
   for (const PodReading& reading : snapshot.pods) {
     existing.push_back(reading.cgroup);
-    if (has_processes(reading))
+    if (has_processes(reading) || had_processes(reading))
       starting_.erase(reading.cgroup);
     else if (existing_ && !std::ranges::binary_search(*existing_, reading.cgroup))
       starting_.emplace(reading.cgroup, snapshot.at);

@@ -36,7 +36,7 @@ class NodeStatusTracker {
  public:
   // How often CPUs and huge pages are counted: both can change, but rarely do.
   static constexpr Duration kMachinePeriod = std::chrono::seconds(10);
-  // For this long a new cgroup without processes counts as a pod that is being started.
+  // For this long a new cgroup that had no processes yet counts as a pod that is being started.
   static constexpr Duration kMaxStartDuration = std::chrono::minutes(1);
 
   struct Setup {

@@ -99,7 +99,7 @@ struct FilesystemReader::Shared {
   const std::chrono::milliseconds period;
   std::mutex mutex{};  // of what follows
   std::condition_variable changed{};
-  bool wanted = false;  // at once
+  bool wanted = false;  // at once; until a reading is complete
   bool stop = false;
   bool ended = false;
   Observations complete{};  // of the last reading
@@ -125,7 +125,7 @@ bool FilesystemReader::take(Observations& all) {
     return shared_->completed_at && shared_->clock() - *shared_->completed_at < kExpiry;
   };
   const auto wait = std::exchange(first_, false) ? kFirstWait : kWait;
-  if (!in_force()) {
+  if (!in_force() && !shared_->wanted) {
     shared_->wanted = true;
     shared_->changed.notify_all();
     shared_->changed.wait_for(lock, wait, in_force);

@@ -50,8 +50,8 @@ class FilesystemReader {
  public:
   // Writes the observations of the filesystems; called on the thread.
   using Read = std::function<void(Observations&)>;
-  // The longest that take() waits where no reading is in force: at the first call, and at later
-  // ones.
+  // The longest that take() waits where no reading is in force, once: at the first call, and later;
+  // while a filesystem hangs it does not wait again.
   static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
   // A disk does not fill in milliseconds.
   static constexpr std::chrono::milliseconds kPeriod{1000};

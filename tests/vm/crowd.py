@@ -53,8 +53,29 @@ class Daemon:
         """The guest's own clock: where instructions are counted it is not ours."""
         return float(self.vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
 
-    def cpu_seconds(self) -> float:
-        return sum(self.thread_seconds().values())
-
     def rss_mib(self) -> float:
         return int(self.vm.run(f"awk '/^VmRSS:/{{print $2}}' /proc/{self.pid}/status", check=True).out) / 1024
+
+
+class Spent:
+    """What a daemon uses of CPU time from now on."""
+
+    def __init__(self, daemon: Daemon):
+        self.daemon, self.at_first, self.since = daemon, daemon.thread_seconds(), daemon.uptime()
+
+    def seconds(self) -> float:
+        return self.daemon.uptime() - self.since
+
+    def by_thread(self) -> dict[str, float]:
+        return {name: spent - self.at_first.get(name, 0) for name, spent in self.daemon.thread_seconds().items()}
+
+    def cpu_seconds(self) -> float:
+        return sum(self.by_thread().values())
+
+    def cpu_percent(self) -> float:
+        """As a share of one CPU."""
+        return 100 * self.cpu_seconds() / self.seconds()
+
+    def beyond(self, idle: float) -> float:
+        """CPU seconds above what it uses in any case, as a share of one CPU."""
+        return max(0.0, self.cpu_seconds() - idle * self.seconds())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that fills faster than we believed: the timer in the kernel wakes the loop."""
 
-from crowd import Daemon
+from crowd import Daemon, Spent
 from node import Node, Pod, kubelet_configuration
 
 MEMORY = "2G"
@@ -37,10 +37,9 @@ def cpu_just_above(vm, mebibytes: int, seconds: int = 20, **headroom) -> tuple[f
         limit = node.memory_available() - (mebibytes << 20)
         node.configure(kubelet_configuration(hard=str(limit), **headroom))
         vm.run("systemctl reload headroomd.service && sleep 4", check=True)
-        daemon = Daemon(vm)
-        spent, since = daemon.cpu_seconds(), daemon.uptime()
+        spent = Spent(Daemon(vm))
         vm.run(f"sleep {seconds}", timeout=10 * seconds)
-        share = 100 * (daemon.cpu_seconds() - spent) / (daemon.uptime() - since)
+        share = spent.cpu_percent()
         left = (node.memory_available() - limit) >> 20
         assert not node.evictions() and mebibytes / 2 < left < mebibytes + 8, left
         return share, left

@@ -87,6 +87,31 @@ def test_an_eviction_waits_for_nothing_that_has_stopped(vm):
         assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "0"
 
 
+def faults(node) -> dict[str, tuple[int, int]]:
+    """Page faults of each thread of headroomd: those without a disk, those that read one."""
+    out = node.vm.run("cd /proc/$(pidof headroomd)/task; for id in *; do echo $(sed 's/.*) //' $id/stat | cut -d' ' -f8,10) $(cat $id/comm); "
+                      "done", check=True).out
+    return {name: (int(minor), int(major)) for minor, major, name in (line.split(" ", 2) for line in out.splitlines())}
+
+
+# Of the program and the libraries that its loop executes (kLoopLibraries), KiB that are mapped and not in memory.
+CODE_ON_DISK = r"""awk '/^[0-9a-f]+-[0-9a-f]+ / {ours = $2 != "---p" && $6 ~ "/(headroomd|(ld-linux|libbpf|libc|libgcc_s|libm|libstdc\\+\\+|libsystemd)[-.][^/]*)$"}
+    ours && $1 == "Size:" {missing += $2} ours && $1 == "Rss:" {missing -= $2} END {print missing}' /proc/$(pidof headroomd)/smaps"""
+
+
+def test_the_first_eviction_reads_no_code_from_a_disk(vm):
+    """What no program has mapped is dropped from the page cache before, as on a node that is short of memory."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="400Mi"))
+        vm.run("sleep 3; sync; echo 3 > /proc/sys/vm/drop_caches", check=True)
+        assert vm.run(CODE_ON_DISK, check=True).out.strip() == "0"
+        before = faults(node)
+        latency = evict(node, "first")
+        rows = {name: tuple(now - was for now, was in zip(after, before.get(name, (0, 0)))) for name, after in faults(node).items()}
+        print(f"    {latency:.1f} ms; page faults without a disk, and with: {rows}")
+        assert all(rows[name][1] == 0 for name in ("headroomd", "hr-sentinel", "hr-release")), rows
+
+
 def test_the_daemon_ends_while_all_of_them_are_stopped(vm):
     """A stop does not wait for the journal, the bus, a reader or a mount; systemd would send SIGKILL after 90 s."""
     vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)

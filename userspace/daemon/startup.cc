@@ -6,6 +6,7 @@
 #include "base/operating_system.h"
 #include "config/load/effective_settings.h"
 #include "daemon/cpus/cpu_worker.h"
+#include "daemon/program_memory.h"
 #include "daemon/slices/slice_reconciler.h"
 #include "observe/node/systemd_units.h"
 
@@ -32,11 +33,14 @@ void raise_descriptor_limit() {
 }
 
 // Without locked memory, headroomd's own code would have to be read from disk under memory
-// pressure. ONFAULT: pages that were never touched (thread stacks) are not allocated.
+// pressure. ONFAULT: pages that were never touched (thread stacks, libraries that the loop does not
+// use) are not allocated.
 void lock_memory() {
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0)
     log::warning("memory is not locked ({}): under pressure this daemon may be paged out",
                  std::strerror(errno));
+  if (const auto read = read_program_into_memory(kLoopLibraries); !read)
+    log::warning("{}: the first eviction may wait for a disk", read.error().what);
 }
 
 // Large blocks are returned as soon as they are freed. By itself glibc would keep as much as the

@@ -25,7 +25,7 @@ namespace headroom::act {
 
 class KillFallback {
  public:
-  static constexpr std::chrono::milliseconds kPatience{5};
+  static constexpr std::chrono::milliseconds kPatience{2};
   // Between two looks for processes that are new.
   static constexpr std::chrono::milliseconds kPeriod{5};
 

@@ -158,5 +158,27 @@ TEST_F(SentinelTest, EmptyCgroupsAreSkipped) {
   EXPECT_EQ(sentinel.kills(), 1u);
 }
 
+TEST(LatenessCheck, TheLoopIsLateASecondAfterItsTime) {
+  LatenessCheck check;
+  const Instant due{std::chrono::seconds(100)};
+  EXPECT_FALSE(check.is_late(due, due + LatenessCheck::kLate));
+  EXPECT_TRUE(check.is_late(due, due + LatenessCheck::kLate + std::chrono::milliseconds(1)));
+  EXPECT_FALSE(check.is_late(Instant::max(), due)) << "the loop has yet to turn";
+}
+
+TEST(LatenessCheck, ACallerThatIsLateItselfGivesTheLoopOneMoreSecondOnce) {
+  LatenessCheck check;
+  const Instant due{std::chrono::seconds(100)};
+  check.set_next(due);
+  const Instant resumed = due + std::chrono::hours(1);  // the machine was suspended
+  EXPECT_FALSE(check.is_late(due, resumed));
+  EXPECT_FALSE(check.is_late(due, resumed + LatenessCheck::kLate));
+  check.set_next(resumed + LatenessCheck::kLate);
+  EXPECT_TRUE(check.is_late(due, resumed + 3 * LatenessCheck::kLate)) << "late again: it hangs";
+  const Instant later = resumed + std::chrono::seconds(10);
+  check.set_next(later);
+  EXPECT_FALSE(check.is_late(later, later + std::chrono::hours(1))) << "suspended once more";
+}
+
 }  // namespace
 }  // namespace headroom::act

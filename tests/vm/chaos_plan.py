@@ -52,6 +52,8 @@ FAULTS = {
             /sys/fs/cgroup/kubepods.slice/kubepods-podchaos$n.slice; done""",
     "scrapes": "for n in $(seq 20); do curl -s --max-time 2 -o /dev/null http://127.0.0.1:9750/metrics & done; wait",
 }
+# Of the machine, not a script (Lab.suspend()).
+SUSPEND = "suspend"
 # Those that end the daemon's process by SIGKILL, each once.
 KILLS = ("kill", "kill-at-eviction")
 # How often a fault comes, where it is not once.
@@ -70,7 +72,7 @@ class Step:
 def plan(seed: int, seconds: float, faults: bool = True) -> list[Step]:
     dice = random.Random(seed)
     steps, at = [], 1.0
-    names = [name for name in FAULTS for _ in range(WEIGHTS.get(name, 1))]
+    names = [name for name in (*FAULTS, SUSPEND) for _ in range(WEIGHTS.get(name, 1))]
     while at < seconds:
         if dice.random() < 0.35 or not faults:
             steps.append(Step(at, "", rate=dice.choice((60, 100, 150)),

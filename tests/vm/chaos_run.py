@@ -9,7 +9,7 @@ import json
 import re
 import time
 
-from chaos_plan import FAULTS, KILLED, KILLS, plan
+from chaos_plan import FAULTS, KILLED, KILLS, SUSPEND, plan
 from node import ETC, Node, Pod, kubelet_configuration
 
 MEMORY, CPUS = "3G", 2
@@ -100,7 +100,8 @@ class Chaos:
         if not step.fault:
             return self.start_hog(step)
         self.faults[step.fault] += 1
-        done = self.vm.run(FAULTS[step.fault].format(step.argument), timeout=90)
+        done = self.vm.suspend(2 + step.argument) if step.fault == SUSPEND else \
+            self.vm.run(FAULTS[step.fault].format(step.argument), timeout=90)
         if done.code != 0:
             self.violated(f"after {step.fault}: {done.how}: {done.out.strip()[:300]}")
 

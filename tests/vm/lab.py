@@ -248,6 +248,16 @@ class Lab:
     def plug_memory(self, size: str, node: int = 0) -> None:
         qemu.plug_memory(self.run_dir, size, node)
 
+    def suspend(self, seconds: float) -> Result:
+        """To idle, with every task frozen and every device off; the power button wakes it after so long."""
+        # A press before it sleeps, on a slow host, ends the attempt.
+        asleep = self.start("modprobe button; until echo freeze > /sys/power/state; do sleep 0.1; done 2>/dev/null", timeout=60)
+        time.sleep(seconds)
+        while asleep.answer.empty() and time.monotonic() < asleep.deadline:
+            qemu.press_power_button(self.run_dir)
+            time.sleep(0.5)
+        return asleep.wait()
+
     def spawn(self, script: str, unit: str = "", properties=(), slice: str = "") -> str:
         """Start a script as a transient service and return its unit's name; it outlives the call, and is
         forgotten when it ends, failed or not."""

@@ -4,6 +4,7 @@
 Bookworm's qemu 7.2 emulates cmpxchg16b wrongly: guests die in a double fault under load.
 """
 
+import re
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,17 +99,28 @@ def plain_disks(count: int) -> list[str]:
     return words
 
 
-def plug_memory(run_dir: Path, size: str, node: int = 0) -> None:
-    """While the machine runs. Its kernel decides whether the memory goes online at once (memhp_default_state=)."""
+def ask_monitor(run_dir: Path, commands: list[str], until: str) -> None:
+    """QEMU's, until what it has written, which is the commands' characters as well, contains this expression."""
     with socket.socket(socket.AF_UNIX) as monitor:
         monitor.connect(f"{run_dir}/monitor.sock")
         monitor.settimeout(10)
         answer = ""
-        for command in (f"object_add memory-backend-ram,id=plugged-{node},size={size}",
-                        f"device_add pc-dimm,id=dimm-{node},memdev=plugged-{node},node={node}", "info memory-devices"):
+        for command in commands:
             monitor.sendall(f"{command}\n".encode())
-        while f"dimm-{node}" not in answer.partition("Memory device")[2]:
+        while not re.search(until, answer, re.DOTALL):
             answer += monitor.recv(65536).decode(errors="replace")
+
+
+def plug_memory(run_dir: Path, size: str, node: int = 0) -> None:
+    """While the machine runs. Its kernel decides whether the memory goes online at once (memhp_default_state=)."""
+    ask_monitor(run_dir, [f"object_add memory-backend-ram,id=plugged-{node},size={size}",
+                          f"device_add pc-dimm,id=dimm-{node},memdev=plugged-{node},node={node}", "info memory-devices"],
+                until=f"Memory device.*dimm-{node}")
+
+
+def press_power_button(run_dir: Path) -> None:
+    """It wakes a machine that is suspended to idle."""
+    ask_monitor(run_dir, ["system_powerdown"], until=r"\(qemu\).*\(qemu\)")
 
 
 def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd: Path | None = None) -> list[str]:
@@ -139,8 +151,7 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd:
         words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe{throttle}",
                   "-device", f"virtio-blk-pci,drive={disk.serial},serial={disk.serial}"]
     words += plain_disks(machine.plain_disks)
-    if machine.max_memory:
-        words += ["-monitor", f"unix:{run_dir}/monitor.sock,server=on,wait=off"]
+    words += ["-monitor", f"unix:{run_dir}/monitor.sock,server=on,wait=off"]
     # After the disks: what comes later and names no bus is put on this one, which takes bridges alone.
     if machine.device_node is not None:
         words += ["-device", f"pxb-pcie,id=far,bus=pcie.0,bus_nr=128,numa_node={machine.device_node}",

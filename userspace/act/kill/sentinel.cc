@@ -17,6 +17,15 @@
 
 namespace headroom::act {
 
+bool LatenessCheck::is_late(Instant due, Instant now) {
+  if (next_ && now > *next_ + kLate / 2 && excused_due_ != due) {
+    excused_due_ = due;
+    excused_at_ = now;
+  }
+  const Instant since = excused_due_ == due ? std::max(due, excused_at_) : due;
+  return due != Instant::max() && now > since + kLate;
+}
+
 Sentinel::Sentinel(Setup setup) : setup_(std::move(setup)) {
   done_.reserve(16);
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -41,28 +50,28 @@ void Sentinel::collect(std::vector<Outcome>& ended) {
   done_.clear();
 }
 
-bool Sentinel::overdue() const {
-  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
-  return due.time_since_epoch().count() != INT64_MAX && setup_.now() > due + kOverdue;
+Instant Sentinel::due() const {
+  return Instant{Duration(due_.load(std::memory_order_relaxed))};
 }
 
 // The time until the loop is overdue according to its last beat(). If the loop reports an earlier
 // due time meanwhile and then hangs, that is detected at most kOverdue / 2 too late.
 Duration Sentinel::time_until_overdue() const {
-  const Instant due{Duration(due_.load(std::memory_order_relaxed))};
-  return std::clamp(due - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
+  return std::clamp(due() - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
 }
 
 void Sentinel::run(const std::stop_token& stop) {
   report::set_thread_name("sentinel");
   bool hanging = false;
   while (!stop.stop_requested()) {
-    const bool is_overdue = overdue();
+    const bool is_overdue = lateness_.is_late(due(), setup_.now());
     if (is_overdue && !hanging) ++hangs_;
     hanging = is_overdue;
     if (is_overdue) log::log_exceptions("sentinel", [this] { check_memory(); });
+    const Duration pause = is_overdue ? kPeriod : time_until_overdue();
+    lateness_.set_next(setup_.now() + pause);
     std::unique_lock lock(mutex_);
-    stop_.wait_for(lock, stop, is_overdue ? kPeriod : time_until_overdue(), [] { return false; });
+    stop_.wait_for(lock, stop, pause, [] { return false; });
   }
 }
 

@@ -35,10 +35,28 @@ struct FailsafeVictim {
   Instant not_before{};  // after a kill: no further attempt before this time
 };
 
-class Sentinel {
+// LatenessCheck: whether the loop is late. All of its times are given to it.
+class LatenessCheck {
  public:
   // A turn that is this late is not explained by a busy CPU.
-  static constexpr Duration kOverdue = std::chrono::seconds(1);
+  static constexpr Duration kLate = std::chrono::seconds(1);
+
+  // `due`: when the loop's next turn is due, as it said last. If the caller is late itself, as
+  // everything is after the machine was suspended, the loop has kLate from now on; once for a
+  // `due`, since a caller that is always late must still find a loop that hangs.
+  bool is_late(Instant due, Instant now);
+  // When the caller means to ask again.
+  void set_next(Instant next) { next_ = next; }
+
+ private:
+  std::optional<Instant> next_;
+  std::optional<Instant> excused_due_;
+  Instant excused_at_{};
+};
+
+class Sentinel {
+ public:
+  static constexpr Duration kOverdue = LatenessCheck::kLate;
   // How often memory is read while the loop is overdue.
   static constexpr Duration kPeriod = std::chrono::milliseconds(20);
 
@@ -65,7 +83,7 @@ class Sentinel {
 
  private:
   void run(const std::stop_token& stop);
-  bool overdue() const;
+  Instant due() const;
   Duration time_until_overdue() const;
   void check_memory();
   void act(const Observation& seen);
@@ -73,6 +91,7 @@ class Sentinel {
 
   const Setup setup_;
   std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
+  LatenessCheck lateness_;                    // the thread's alone
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};
   Instant wait_until_{};  // no kill before this: a victim's memory is awaited

@@ -159,6 +159,15 @@ class Node:
         self.vm.wait_until(f"[ $(cat {AUDIT} 2>/dev/null | wc -l) -ge {count} ]", timeout=timeout)
         return self.evictions()
 
+    def evict_filler(self, name: str, flags: str = "") -> dict:
+        """A pod takes memory as fast as it comes until one is evicted: the record of that, once the pod's process is gone."""
+        known = len(self.evictions())
+        pod = self.run_pod(Pod(name), f"--hold 1M --until 16G {flags}".strip())
+        record = self.wait_for_evictions(known + 1)[-1]
+        self.vm.wait_until(f"! systemctl is-active --quiet {pod.unit}", timeout=30)
+        self.forget(pod)
+        return record
+
     def journal(self) -> str:
         return self.vm.run("journalctl -b -u headroomd -o short-precise --no-hostname").out
 

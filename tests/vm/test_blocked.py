@@ -4,7 +4,7 @@
 import re
 import statistics
 
-from node import Node, Pod, kubelet_configuration, small_bystanders
+from node import Node, kubelet_configuration, small_bystanders
 
 KERNELS = ("6.12",)
 MEMORY = "2G"
@@ -17,12 +17,8 @@ HUNG = "/mnt/hung"
 
 def evict(node, name) -> float:
     """One eviction under the fastest filler there is; milliseconds from the last clear sample to SIGKILL, by the flight recording."""
-    known = len(node.evictions())
-    hog = node.run_pod(Pod(name), "--hold 1M --until 16G")
-    record = node.wait_for_evictions(known + 1)[-1]
+    record = node.evict_filler(name)
     assert record["pod"]["name"] == name, record
-    node.vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
-    node.forget(hog)
     return record["latency"]["crossing_to_decision_ms"] + record["latency"]["decision_to_signal_ms"]
 
 

@@ -3,7 +3,7 @@
 
 import re
 
-from node import Node, Pod, kubelet_configuration, small_bystanders
+from node import Node, kubelet_configuration, small_bystanders
 
 KERNELS = ("6.12", "newest")
 MEMORY = "2G"
@@ -20,12 +20,9 @@ def test_it_guards_on_after_it_was_suspended(vm):
             assert slept.code == 0, slept.out
             assert int(vm.run("cat /sys/power/suspend_stats/success", check=True).out) == run + 1
             assert not node.evictions()[run:]
-            hog = node.run_pod(Pod(f"hog-{run}"), "--hold 1M --until 16G")
-            record = node.wait_for_evictions(run + 1)[-1]
-            assert record["pod"]["name"] == hog.name, record
+            record = node.evict_filler(f"hog-{run}")
+            assert record["pod"]["name"] == f"hog-{run}", record
             print(f"    {SECONDS} s asleep; a pod after it evicted in {record['latency']['crossing_to_decision_ms']:.1f} ms")
-            vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=30)
-            node.forget(hog)
         assert all(node.alive(pod) for pod in others) and node.kernel_oom_kills() == 0
         assert re.search(r"^headroom_loop_stalls_total 0$", node.metrics(), re.M)
         assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "0"

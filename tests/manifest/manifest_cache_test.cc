@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two directories of manifests, read as they change: a little at a time, nothing twice.
+// Two directories of manifests, read as they change.
 #include "config/temp_dir.h"
 #include "manifest/manifest_reader.h"
 
@@ -35,19 +35,19 @@ class ManifestCacheTest : public ::testing::Test {
     std::ofstream(fresh) << text;
     fs::rename(fresh, file);
   }
-  ManifestCache::ReadResult read(std::size_t most = SIZE_MAX) {
+  Manifests read() {
     const std::vector<ManifestSource> places{{kubelet(), {.of_kubelet = true}}, {ours(), {}}};
-    return shelf_.read(places, most);
+    return cache_.read(places);
   }
-  static Names names(const ManifestCache::ReadResult& read) {
+  static Names names(const Manifests& read) {
     Names names;
-    for (const Pod& each : read.manifests.pods)
+    for (const Pod& each : read.pods)
       names.insert(each.name);
     return names;
   }
 
   TempDir dir_;
-  ManifestCache shelf_;
+  ManifestCache cache_;
 };
 
 TEST_F(ManifestCacheTest, FollowsWhatIsThere) {
@@ -64,34 +64,10 @@ TEST_F(ManifestCacheTest, TheFirstPlaceWinsAndTheOtherIsReported) {
   write(ours() / "mine.yaml", pod("mine", "u1"));
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"a"});
-  EXPECT_EQ(seen.manifests.of_kubelet, std::set<std::string>{"u1"});
-  ASSERT_EQ(seen.manifests.diagnostics.size(), 1u);
-  EXPECT_NE(seen.manifests.diagnostics[0].what.find("duplicate uid u1"), std::string::npos);
-  EXPECT_TRUE(seen.manifests.kubelet_complaints.empty());
-}
-
-// A directory of thousands is read in pieces, and what is known is not forgotten meanwhile.
-TEST_F(ManifestCacheTest, ReadsOnlySoMuchAtATime) {
-  for (int i = 0; i < 10; ++i)
-    write(kubelet() / (std::to_string(i) + ".json"),
-          pod("p" + std::to_string(i), "u" + std::to_string(i)));
-  auto seen = read(4);
-  EXPECT_FALSE(seen.complete);
-  EXPECT_EQ(seen.manifests.pods.size(), 4u);
-  seen = read(4);
-  EXPECT_FALSE(seen.complete);
-  EXPECT_EQ(seen.manifests.pods.size(), 8u);
-  seen = read(4);
-  EXPECT_TRUE(seen.complete);
-  EXPECT_EQ(seen.manifests.pods.size(), 10u);
-  write(kubelet() / "0.json", pod("new0", "u0"));
-  write(kubelet() / "1.json", pod("new1", "u1"));
-  seen = read(1);
-  EXPECT_FALSE(seen.complete);
-  EXPECT_EQ(seen.manifests.pods.size(), 10u) << "the one that waits counts as it was";
-  EXPECT_TRUE(names(seen).contains("new0") && names(seen).contains("p1"));
-  EXPECT_TRUE(names(read(1)).contains("new1"));
-  EXPECT_TRUE(read(0).complete) << "nothing is read that stays as it is";
+  EXPECT_EQ(seen.of_kubelet, std::set<std::string>{"u1"});
+  ASSERT_EQ(seen.diagnostics.size(), 1u);
+  EXPECT_NE(seen.diagnostics[0].what.find("duplicate uid u1"), std::string::npos);
+  EXPECT_TRUE(seen.kubelet_complaints.empty());
 }
 
 TEST_F(ManifestCacheTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) {
@@ -100,9 +76,9 @@ TEST_F(ManifestCacheTest, WhatAProgramWroteIsDoubtedAndWhatAPersonWroteIsWrong) 
   write(ours() / "bad.yaml", "kind: Pod\napiVersion: v2\n");
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"good"});
-  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
-  ASSERT_EQ(seen.manifests.diagnostics.size(), 1u);
-  EXPECT_EQ(seen.manifests.diagnostics[0].file, (ours() / "bad.yaml").string());
+  EXPECT_EQ(seen.kubelet_complaints.size(), 1u);
+  ASSERT_EQ(seen.diagnostics.size(), 1u);
+  EXPECT_EQ(seen.diagnostics[0].file, (ours() / "bad.yaml").string());
 }
 
 // It runs: left out, it would be a pod of priority 0 without requests, and evicted first.
@@ -121,8 +97,8 @@ TEST_F(ManifestCacheTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
   write(kubelet() / "a.json", odd);
   write(ours() / "a.yaml", odd);
   const auto seen = read();
-  ASSERT_EQ(seen.manifests.pods.size(), 1u);
-  const Pod& pod = seen.manifests.pods[0];
+  ASSERT_EQ(seen.pods.size(), 1u);
+  const Pod& pod = seen.pods[0];
   EXPECT_EQ(pod.priority, 2'000'001'000);
   EXPECT_EQ(pod.priority_class, "system-node-critical");
   EXPECT_TRUE(pod.placement.daemon_set);
@@ -137,8 +113,8 @@ TEST_F(ManifestCacheTest, AKubeletsPodStaysWhateverElseOfItIsNotUnderstood) {
       << pod.ignored_fields[0];
   EXPECT_TRUE(pod.ignored_fields[1].starts_with("spec.tolerations[0].operator"))
       << pod.ignored_fields[1];
-  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 2u) << "the operator and the quantity";
-  EXPECT_EQ(seen.manifests.diagnostics.size(), 2u) << "the operator's own file is still refused";
+  EXPECT_EQ(seen.kubelet_complaints.size(), 2u) << "the operator and the quantity";
+  EXPECT_EQ(seen.diagnostics.size(), 2u) << "the operator's own file is still refused";
 }
 
 // The commands of a kubelet's pods are the kubelet's to run, in the container, through the runtime.
@@ -148,13 +124,13 @@ TEST_F(ManifestCacheTest, APreStopCommandOfAKubeletsPodIsNotKept) {
       "spec: {containers: [{name: main, lifecycle: {preStop: {exec: {command: [sync]}}}}]}\n";
   write(kubelet() / "a.json", text);
   const auto kubelets = read();
-  ASSERT_EQ(kubelets.manifests.pods.size(), 1u);
-  EXPECT_TRUE(kubelets.manifests.pods[0].containers[0].pre_stop.empty());
+  ASSERT_EQ(kubelets.pods.size(), 1u);
+  EXPECT_TRUE(kubelets.pods[0].containers[0].pre_stop.empty());
   std::filesystem::remove(kubelet() / "a.json");
   write(ours() / "a.yaml", text);
   const auto operators = read();
-  ASSERT_EQ(operators.manifests.pods.size(), 1u);
-  EXPECT_FALSE(operators.manifests.pods[0].containers[0].pre_stop.empty());
+  ASSERT_EQ(operators.pods.size(), 1u);
+  EXPECT_FALSE(operators.pods[0].containers[0].pre_stop.empty());
 }
 
 // Nothing to rank it by: its cgroup alone counts, and its description is awaited.
@@ -163,8 +139,8 @@ TEST_F(ManifestCacheTest, AKubeletsPodWithoutAReadablePriorityIsLeftOut) {
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u1}\n"
         "spec: {priority: high, containers: [{name: main}]}\n");
   const auto seen = read();
-  EXPECT_TRUE(seen.manifests.pods.empty());
-  EXPECT_EQ(seen.manifests.kubelet_complaints.size(), 1u);
+  EXPECT_TRUE(seen.pods.empty());
+  EXPECT_EQ(seen.kubelet_complaints.size(), 1u);
 }
 
 TEST_F(ManifestCacheTest, APodThatEndedIsNotThere) {
@@ -179,9 +155,9 @@ TEST_F(ManifestCacheTest, ADirectoryThatOthersMayWriteIsNotRead) {
     fs::permissions(ours(), others, fs::perm_options::add);
     const auto refused = read();
     EXPECT_TRUE(names(refused).empty());
-    ASSERT_EQ(refused.manifests.diagnostics.size(), 1u);
-    EXPECT_EQ(refused.manifests.diagnostics[0].file, ours().string());
-    EXPECT_EQ(refused.manifests.diagnostics[0].what,
+    ASSERT_EQ(refused.diagnostics.size(), 1u);
+    EXPECT_EQ(refused.diagnostics[0].file, ours().string());
+    EXPECT_EQ(refused.diagnostics[0].what,
               "writable by its group or by others, so it is not read: remove the permission with "
               "chmod go-w");
     fs::permissions(ours(), others, fs::perm_options::remove);
@@ -195,8 +171,8 @@ TEST_F(ManifestCacheTest, AFileThatOthersMayWriteIsNotReadAndItsNeighboursAre) {
   fs::permissions(ours() / "a.yaml", fs::perms::others_write, fs::perm_options::add);
   const auto some = read();
   EXPECT_EQ(names(some), Names{"b"});
-  ASSERT_EQ(some.manifests.diagnostics.size(), 1u);
-  EXPECT_EQ(some.manifests.diagnostics[0].file, (ours() / "a.yaml").string());
+  ASSERT_EQ(some.diagnostics.size(), 1u);
+  EXPECT_EQ(some.diagnostics[0].file, (ours() / "a.yaml").string());
 }
 
 TEST_F(ManifestCacheTest, AnotherUsersFilesAreReadOnlyIfTheyAreOfTheKubelet) {
@@ -209,8 +185,8 @@ TEST_F(ManifestCacheTest, AnotherUsersFilesAreReadOnlyIfTheyAreOfTheKubelet) {
   ASSERT_EQ(::chown((ours() / "b.yaml").c_str(), kOther, kOther), 0);
   const auto some = read();
   EXPECT_EQ(names(some), Names{"a"});
-  ASSERT_EQ(some.manifests.diagnostics.size(), 1u);
-  EXPECT_EQ(some.manifests.diagnostics[0].what,
+  ASSERT_EQ(some.diagnostics.size(), 1u);
+  EXPECT_EQ(some.diagnostics[0].what,
             "owned by uid 65534, so it is not read: its owner must be root");
 }
 
@@ -219,7 +195,7 @@ TEST_F(ManifestCacheTest, ADirectoryThatIsNotThereHoldsNothing) {
   write(ours() / "b.yaml", pod("b", "u2"));
   const auto seen = read();
   EXPECT_EQ(names(seen), Names{"b"});
-  EXPECT_TRUE(seen.manifests.diagnostics.empty() && seen.manifests.kubelet_complaints.empty());
+  EXPECT_TRUE(seen.diagnostics.empty() && seen.kubelet_complaints.empty());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 import re
 import statistics
 
-from node import Node, kubelet_configuration, small_bystanders
+from node import ETC, Node, Pod, kubelet_configuration, small_bystanders
 
 KERNELS = ("6.12",)
 MEMORY = "2G"
@@ -13,6 +13,7 @@ RUNS = 8
 # The bound of the calm case (bench-evict), from the last sample above the threshold to SIGKILL: an upper bound of the latency.
 LONGEST_MS = 20
 HUNG = "/mnt/hung"
+DROP_INS = f"{ETC}/headroom.yaml.d"
 
 
 def evict(node, name) -> float:
@@ -42,13 +43,31 @@ def stopped_readers(vm):
     return lambda: vm.run(f"systemctl kill -s KILL {unit}; rm -f /run/reader-began; true")
 
 
+def hung(vm, path):
+    """No call about a file of this path returns."""
+    unit = f"headroom-test-hang-{path.rpartition('/')[2]}.service"
+    vm.spawn(f"exec /opt/headroom/bin/hang {path}", unit=unit)
+    vm.wait_until(f"grep -q ' {path} fuse ' /proc/mounts")
+    return lambda: vm.run(f"systemctl kill -s KILL {unit}; umount -l {path}; true")
+
+
 def hung_mount(vm):
     """imagefs is below it: statvfs() of it never returns."""
-    vm.spawn(f"exec /opt/headroom/bin/hang {HUNG}", unit="headroom-test-hang.service")
-    vm.wait_until(f"grep -q ' {HUNG} fuse ' /proc/mounts")
+    resume = hung(vm, HUNG)
     # Two readings are due meanwhile: the thread hangs before the first eviction.
     vm.run("sleep 2")
-    return lambda: vm.run(f"systemctl kill -s KILL headroom-test-hang.service; umount -l {HUNG}; true")
+    return resume
+
+
+def hung_configuration(node):
+    """The drop-ins of the configuration, at a reload. Pods are described before: as long as it hangs, no manifest is read either."""
+    for run in range(RUNS):
+        pod = Pod(f"configuration-{run}")
+        node.vm.put(pod.manifest().encode(), f"{ETC}/manifests/{pod.name}.yaml")
+    node.vm.run(f"sleep 1; mkdir -p {DROP_INS}", check=True)
+    resume = hung(node.vm, DROP_INS)
+    node.vm.run("systemctl reload headroomd.service && sleep 1", check=True)
+    return resume
 
 
 def stalls(node) -> float:
@@ -62,22 +81,23 @@ def test_an_eviction_waits_for_nothing_that_has_stopped(vm):
         node.start(kubelet_configuration(hard="400Mi", disk={"imagefs": HUNG}))
         others = small_bystanders(node)
         calm = [evict(node, f"calm-{run}") for run in range(RUNS)]
-        print("    calm      p50 {:5.1f} ms, most {:5.1f} ms".format(*quantiles(calm)))
+        print("    calm          p50 {:5.1f} ms, most {:5.1f} ms".format(*quantiles(calm)))
         worst = {"calm": max(calm)}
         for what, stop in (("journal", lambda: stopped_unit(vm, "systemd-journald.service")),
                            ("bus", lambda: stopped_unit(vm, "dbus.service")),
                            ("readers", lambda: stopped_readers(vm)),
-                           ("mount", lambda: hung_mount(vm))):
+                           ("mount", lambda: hung_mount(vm)),
+                           ("configuration", lambda: hung_configuration(node))):
             resume = stop()
             try:
                 latencies = [evict(node, f"{what}-{run}") for run in range(RUNS)]
             finally:
                 resume()
-            print("    {:9} p50 {:5.1f} ms, most {:5.1f} ms".format(what, *quantiles(latencies)))
+            print("    {:13} p50 {:5.1f} ms, most {:5.1f} ms".format(what, *quantiles(latencies)))
             worst[what] = max(latencies)
         assert all(most <= LONGEST_MS for most in worst.values()), worst
         records = [record["pod"]["name"] for record in node.evictions()]
-        assert len(records) == len(set(records)) == 5 * RUNS, records
+        assert len(records) == len(set(records)) == 6 * RUNS, records
         assert all(node.alive(pod) for pod in others) and node.kernel_oom_kills() == 0
         assert stalls(node) == 0
         assert vm.run("systemctl show -P NRestarts headroomd.service", check=True).out.strip() == "0"
@@ -109,11 +129,11 @@ def test_the_first_eviction_reads_no_code_from_a_disk(vm):
 
 
 def test_the_daemon_ends_while_all_of_them_are_stopped(vm):
-    """A stop does not wait for the journal, the bus, a reader or a mount; systemd would send SIGKILL after 90 s."""
+    """A stop does not wait for the journal, the bus, a reader, a mount or the configuration; systemd would send SIGKILL after 90 s."""
     vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="400Mi", disk={"imagefs": HUNG}))
-        resume = [stopped_readers(vm), hung_mount(vm)]
+        resume = [stopped_readers(vm), hung_mount(vm), hung_configuration(node)]
         resume += [stopped_unit(vm, unit) for unit in ("dbus.service", "systemd-journald.service")]
         try:
             ended = vm.run("systemctl stop headroomd.service; systemctl show -P Result headroomd.service", timeout=60, check=True)

@@ -76,7 +76,7 @@ def test_thread_sanitizer_finds_nothing_under_load_and_at_the_end(vm):
             vm.run(f"sleep {SECONDS}", timeout=SECONDS + 30)
             assert reports(vm) == "", reports(vm)
             threads = vm.run("ps -L -o comm= -p $(systemctl show -P MainPID headroomd)", check=True).out.split()
-            expected = {"hr-" + name for name in ("kill", "release", "sentinel", "slices", "cpus", "oom", "statvfs", "http", "health",
+            expected = {"hr-" + name for name in ("kill", "release", "sentinel", "slices", "cpus", "oom", "statvfs", "files", "http", "health",
                                                   "dbus", "audit", "status", "log")}
             assert expected <= set(threads), expected - set(threads)
         finally:

@@ -46,17 +46,19 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
   return source;
 }
 
-// Reading manifests: the delay after the first change, the number of files in one step, and the
-// pause between steps; a step takes some milliseconds, in which the loop does nothing else.
-constexpr std::chrono::milliseconds kManifestDelay{50}, kManifestPause{2}, kTimerAccuracy{1};
-constexpr std::size_t kMaxFilesPerTurn = 16;
-// A directory that was removed and created again is found by polling.
-constexpr std::chrono::seconds kWatchRetryPeriod{1}, kWatchCheckPeriod{10};
+constexpr std::chrono::milliseconds kTimerAccuracy{1};
+// A cgroup that was removed and created again is found by polling.
+constexpr std::chrono::seconds kPressureRetryPeriod{10};
 
 constexpr std::chrono::seconds kRetryPeriod{1};  // after a turn that threw
 
 std::uint64_t usec(Duration length) {
   return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(length).count());
+}
+
+void arm_timer(const auto& timer, Duration delay) {
+  sd_event_source_set_time_relative(timer.get(), usec(delay));
+  sd_event_source_set_enabled(timer.get(), SD_EVENT_ONESHOT);
 }
 
 // Ends the loop after an error without which it cannot run.
@@ -70,8 +72,14 @@ void exit_loop(sd_event* event, const Result<>& why) {
 Result<std::unique_ptr<Loop>> Loop::open(App& app, config::CommandLine line,
                                          observe::ManifestCache manifest_cache,
                                          std::string configz) {
-  std::unique_ptr<Loop> loop(
-      new Loop(app, std::move(line), std::move(manifest_cache), std::move(configz)));
+  auto load = [line = std::move(line),
+               run_dir = app.config().kubernetes.run_dir](const Amounts& capacity) {
+    return load_config(
+        line, LoadReason::kReload, [&](const config::Config&) { return capacity; }, run_dir);
+  };
+  auto files = FileReader::start(load, std::move(manifest_cache), std::move(configz));
+  if (!files) return tl::make_unexpected(files.error());
+  std::unique_ptr<Loop> loop(new Loop(app, std::move(*files)));
   if (auto attached = loop->attach(); !attached) return tl::make_unexpected(attached.error());
   return loop;
 }
@@ -90,6 +98,11 @@ Result<> Loop::attach() {
           checked(sd_event_add_signal(event, nullptr, SIGHUP, &on_hangup, this), "handle SIGHUP");
       !added)
     return added;
+  // At the lowest priority: what was read must not delay a turn that is due.
+  auto files = add_io(event, files_->descriptor(), EPOLLIN, &on_files, this, "files");
+  if (!files) return tl::make_unexpected(files.error());
+  sd_event_source_set_priority(*files, SD_EVENT_PRIORITY_IDLE);
+  files_read_.reset(*files);
   // A null source is owned by the event loop.
   if (auto added = checked(sd_event_add_io(event, nullptr, app_->taints_edited_fd(), EPOLLIN,
                                            &on_taints_edited, this),
@@ -104,8 +117,8 @@ Result<> Loop::attach() {
     return added;
   timers_.turn.reset(timer);
   sd_event_source_set_description(timer, "turn");
-  if (auto added = add_manifest_timers(); !added) return added;
-  watch_directories();
+  if (auto added = add_idle_timers(); !added) return added;
+  watch_files();
   watch_pressure();
   return watch_events();
 }
@@ -121,6 +134,7 @@ void Loop::watch_pressure() {
     if (auto watched = pressures_.back()->start(); !watched)
       log::info("{}: the next check finds out", watched.error().what);
   }
+  arm_timer(timers_.pressure_retry, kPressureRetryPeriod);
 }
 
 Result<> Loop::watch_events() {
@@ -137,16 +151,16 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-// The timers have the lowest priority: many changes of manifests must not delay a turn that is due.
-Result<> Loop::add_manifest_timers() {
+// The timers have the lowest priority: they must not delay a turn that is due.
+Result<> Loop::add_idle_timers() {
   struct Wanted {
     Source* source;
     sd_event_time_handler_t handler;
     const char* name;
   };
-  for (const Wanted& wanted : {Wanted{&timers_.manifests, &on_manifest_timer, "manifests"},
-                               Wanted{&timers_.watch_retry, &on_watch_retry, "directories"},
-                               Wanted{&timers_.heartbeat, &on_heartbeat_timer, "heartbeat"}}) {
+  for (const Wanted& wanted :
+       {Wanted{&timers_.pressure_retry, &on_pressure_retry, "pressure retry"},
+        Wanted{&timers_.heartbeat, &on_heartbeat_timer, "heartbeat"}}) {
     sd_event_source* source = nullptr;
     if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
                                                usec(kTimerAccuracy), wanted.handler, this),
@@ -161,52 +175,13 @@ Result<> Loop::add_manifest_timers() {
   return {};
 }
 
-void Loop::watch_directories() {
-  directories_.clear();
-  const auto add = [&](const std::filesystem::path& directory, DirectoryWatch::Changed changed) {
-    directories_.push_back(
-        std::make_unique<DirectoryWatch>(event_.get(), directory, std::move(changed)));
-  };
+void Loop::watch_files() {
   const config::Config& config = app_->config();
-  for (const observe::ManifestSource& source : manifest_sources(config))
-    add(source.directory, [this](std::string_view) { schedule_manifest_read(kManifestDelay); });
-  if (config.kubernetes.kubelet.configz)
-    add(config.kubernetes.run_dir, [this](std::string_view) { use_configz(); });
-  std::error_code ignored;
-  // headroom-kube creates its own directory.
-  std::filesystem::create_directories(config.pod_manifests, ignored);
-  std::filesystem::create_directories(config::run_manifests(config), ignored);
-  watch_missing_directories();
-  for (const auto& directory : directories_)
-    if (!directory->is_watching())
-      log::info("{} is not there yet, or cannot be watched", directory->directory().native());
-}
-
-void Loop::watch_missing_directories() {
-  bool all = true;
-  for (const auto& directory : directories_)
-    all = directory->start().has_value() && all;
-  sd_event_source_set_time_relative(timers_.watch_retry.get(),
-                                    usec(all ? kWatchCheckPeriod : kWatchRetryPeriod));
-  sd_event_source_set_enabled(timers_.watch_retry.get(), SD_EVENT_ONESHOT);
-}
-
-// Files that change together are read together. Further changes do not delay the read.
-void Loop::schedule_manifest_read(Duration delay) {
-  int enabled = SD_EVENT_OFF;
-  sd_event_source_get_enabled(timers_.manifests.get(), &enabled);
-  if (enabled != SD_EVENT_OFF) return;
-  sd_event_source_set_time_relative(timers_.manifests.get(), usec(delay));
-  sd_event_source_set_enabled(timers_.manifests.get(), SD_EVENT_ONESHOT);
-}
-
-// Reloads if the kubelet's own configuration is new or has changed since it was read.
-void Loop::use_configz() {
-  const std::string version = config::configz_version(app_->config().kubernetes.configz_file());
-  if (version.empty() || version == configz_) return;
-  configz_ = version;  // a refused version is not tried again
-  reload_due_ = true;  // later: a reload destroys the watch that called this
-  schedule_manifest_read({});
+  const auto& kubernetes = config.kubernetes;
+  files_->watch({.manifests = manifest_sources(config),
+                 .run_dir = kubernetes.run_dir,
+                 .configz = kubernetes.kubelet.configz ? kubernetes.configz_file()
+                                                       : std::filesystem::path()});
 }
 
 Result<> Loop::run() {
@@ -250,53 +225,42 @@ Result<> Loop::wake_at(Instant next) {
                  "enable the timer");
 }
 
-void Loop::reload() {
-  app_->reload_status().set_successful(false);  // stays so if a call below throws
-  config::LoadResult loaded = load_config(
-      line_, LoadReason::kReload, [this](const config::Config&) { return app_->capacity(); },
-      app_->config().kubernetes.run_dir);
+// Another thread reads the files: use_files() goes on when it has.
+void Loop::request_reload() {
+  app_->reload_status().set_successful(false);  // stays so if the files cannot be read
+  files_->request_reload(app_->capacity());
+}
+
+void Loop::use_files() {
+  FileReader::News news = files_->take();
+  if (news.configz_changed) request_reload();
+  const bool reloaded = news.config && reload(std::move(*news.config));
+  if (news.manifests) app_->set_declared_pods(std::move(*news.manifests));
+  if (reloaded) turn(WakeSource::kRequest);
+}
+
+bool Loop::reload(config::LoadResult loaded) {
   if (!loaded.diagnostics.empty()) {
     for (const config::Diagnostic& diagnostic : loaded.diagnostics)
       log::error("{}", to_string(diagnostic));
     log::error("the configuration is not reloaded: the one in force stays");
-    return;
+    return false;
   }
   for (const std::string& warning : loaded.warnings)
     log::warning("{}", warning);
   for (const std::string& warning : config::kubelet_conflict_warnings(loaded.config))
     log::warning("{}", warning);
-  configz_ = std::move(loaded.configz);
   app_->reconfigure(std::move(loaded.config));
-  watch_directories();
-  logged_manifest_errors_.clear();  // so that they are logged again
-  read_manifests();
+  watch_files();
   app_->reload_status().set_successful(true);
   log::info("reloaded");
-}
-
-void Loop::read_manifests() {
-  auto [manifests, complete] =
-      manifest_cache_.read(manifest_sources(app_->config()), kMaxFilesPerTurn);
-  const config::Diagnostics diagnostics = std::move(manifests.diagnostics);
-  const config::Diagnostics kubelet_complaints = std::move(manifests.kubelet_complaints);
-  app_->set_declared_pods(std::move(manifests));
-  if (!complete) return schedule_manifest_read(kManifestPause);
-  std::vector<std::string> manifest_errors;
-  for (const config::Diagnostic& diagnostic : diagnostics)
-    manifest_errors.push_back(to_string(diagnostic));
-  for (const config::Diagnostic& warning : kubelet_complaints)
-    manifest_errors.push_back(to_string(warning));
-  if (manifest_errors != logged_manifest_errors_)
-    for (const std::string& what : manifest_errors)
-      log::error("{}", what);
-  logged_manifest_errors_ = std::move(manifest_errors);
+  return true;
 }
 
 // Also called between turns: the time between two turns may be longer than health checks allow.
 void Loop::beat() {
   app_->heartbeat().beat();
-  sd_event_source_set_time_relative(timers_.heartbeat.get(), usec(report::Heartbeat::kPeriod));
-  sd_event_source_set_enabled(timers_.heartbeat.get(), SD_EVENT_ONESHOT);
+  arm_timer(timers_.heartbeat, report::Heartbeat::kPeriod);
 }
 
 int Loop::on_heartbeat_timer(sd_event_source*, uint64_t, void* loop) {
@@ -315,8 +279,7 @@ int Loop::on_timer(sd_event_source*, uint64_t, void* data) {
 }
 
 int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* loop) {
-  log::log_exceptions("reload", [&] { static_cast<Loop*>(loop)->reload(); });
-  static_cast<Loop*>(loop)->turn(WakeSource::kRequest);
+  log::log_exceptions("reload", [&] { static_cast<Loop*>(loop)->request_reload(); });
   return 0;
 }
 
@@ -345,25 +308,20 @@ int Loop::on_events(sd_event_source*, int, uint32_t, void* data) {
   return 0;
 }
 
-int Loop::on_manifest_timer(sd_event_source*, uint64_t, void* loop) {
-  auto* self = static_cast<Loop*>(loop);
-  if (std::exchange(self->reload_due_, false)) {
-    log::log_exceptions("reload", [&] { self->reload(); });
-    self->turn(WakeSource::kRequest);
-  } else {
-    log::log_exceptions("read manifests", [&] { self->read_manifests(); });
-  }
+int Loop::on_files(sd_event_source*, int, uint32_t, void* loop) {
+  log::log_exceptions("use what was read", [&] { static_cast<Loop*>(loop)->use_files(); });
   return 0;
 }
 
-int Loop::on_watch_retry(sd_event_source*, uint64_t, void* data) {
-  auto* loop = static_cast<Loop*>(data);
-  log::log_exceptions("look for directories", [&] {
-    for (const auto& pressure : loop->pressures_)
-      static_cast<void>(pressure->start());  // the error was logged at the start
-    loop->watch_missing_directories();
-  });
+int Loop::on_pressure_retry(sd_event_source*, uint64_t, void* loop) {
+  log::log_exceptions("watch the pressure", [&] { static_cast<Loop*>(loop)->retry_pressure(); });
   return 0;
+}
+
+void Loop::retry_pressure() {
+  for (const auto& pressure : pressures_)
+    static_cast<void>(pressure->start());  // the error was logged at the start
+  arm_timer(timers_.pressure_retry, kPressureRetryPeriod);
 }
 
 }  // namespace headroom::daemon

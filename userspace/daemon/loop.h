@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop: the thread that runs the turns: its timer, signals, the watched directories of manifests,
-// and systemd's watchdog, on sd-event.
+// Loop: the thread that runs the turns: its timer, signals, what other threads have read, and
+// systemd's watchdog, on sd-event.
 #pragma once
 
 #include "base/log/journal.h"
 #include "config/flags/command_line.h"
 #include "daemon/app.h"
-#include "daemon/sources/directory_watch.h"
+#include "daemon/sources/file_reader.h"
 #include "daemon/sources/pressure_watch.h"
 #include "manifest/manifest_reader.h"
 
@@ -59,31 +59,24 @@ class Loop {
   using Source = std::unique_ptr<sd_event_source, Unref>;
   struct Timers {
     Source turn;
-    Source manifests;    // the manifests are read
-    Source heartbeat;    // reports that the loop runs
-    Source watch_retry;  // looks for directories that do not exist yet
+    Source heartbeat;       // reports that the loop runs
+    Source pressure_retry;  // looks for cgroups that do not exist yet
   };
 
-  Loop(App& app, config::CommandLine line, observe::ManifestCache manifest_cache,
-       std::string configz)
-      : app_(&app),
-        line_(std::move(line)),
-        manifest_cache_(std::move(manifest_cache)),
-        configz_(std::move(configz)) {}
+  Loop(App& app, std::unique_ptr<FileReader> files) : app_(&app), files_(std::move(files)) {}
   Result<> attach();
-  Result<> add_manifest_timers();
-  void watch_directories();
-  void watch_missing_directories();
-  void schedule_manifest_read(Duration delay);
-  void use_configz();
+  Result<> add_idle_timers();
   Result<> watch_events();
+  void watch_files();
   void watch_pressure();
   Result<> wake_at(Instant next);
   void turn(report::WakeSource wake);
-  void reload();
-  void read_manifests();
+  void request_reload();
+  void use_files();
+  bool reload(config::LoadResult loaded);
 
   void beat();
+  void retry_pressure();
 
   static int on_heartbeat_timer(sd_event_source* source, uint64_t usec, void* loop);
   static int on_timer(sd_event_source* source, uint64_t usec, void* loop);
@@ -91,18 +84,14 @@ class Loop {
   static int on_taints_edited(sd_event_source* source, int fd, uint32_t events, void* loop);
   static int on_guard(sd_event_source*, int, uint32_t, void* loop);
   static int on_events(sd_event_source* source, int fd, uint32_t ready, void* loop);
-  static int on_manifest_timer(sd_event_source* source, uint64_t usec, void* loop);
-  static int on_watch_retry(sd_event_source* source, uint64_t usec, void* loop);
+  static int on_files(sd_event_source* source, int fd, uint32_t ready, void* loop);
+  static int on_pressure_retry(sd_event_source* source, uint64_t usec, void* loop);
 
   App* app_;
-  config::CommandLine line_;
+  std::unique_ptr<FileReader> files_;
   std::unique_ptr<sd_event, Unref> event_;
   Timers timers_;
-  observe::ManifestCache manifest_cache_;
-  std::string configz_;
-  bool reload_due_ = false;
-  std::vector<std::string> logged_manifest_errors_;  // as last logged
-  std::vector<std::unique_ptr<DirectoryWatch>> directories_;
+  Source files_read_;
   Source guard_;
   Source events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;

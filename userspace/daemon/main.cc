@@ -68,8 +68,7 @@ int run(int argc, char** argv) {
   // once.
   auto loaded = daemon::load_config(*line, daemon::LoadReason::kStart, &daemon::capacity_now);
   observe::ManifestCache manifest_cache;
-  observe::Manifests manifests =
-      manifest_cache.read(daemon::manifest_sources(loaded.config)).manifests;
+  observe::Manifests manifests = manifest_cache.read(daemon::manifest_sources(loaded.config));
   loaded.diagnostics.insert(loaded.diagnostics.end(), manifests.diagnostics.begin(),
                             manifests.diagnostics.end());
   if (!loaded.diagnostics.empty()) return print_diagnostics(loaded.diagnostics);

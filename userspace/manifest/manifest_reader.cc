@@ -235,9 +235,7 @@ ManifestCache::FileVersion ManifestCache::file_version(const fs::path& file) {
           info.st_ctim.tv_sec * 1'000'000'000 + info.st_ctim.tv_nsec};
 }
 
-ManifestCache::ReadResult ManifestCache::read(std::span<const ManifestSource> places,
-                                              std::size_t most) {
-  ReadResult read;
+Manifests ManifestCache::read(std::span<const ManifestSource> places) {
   ParsedFile errors, kubelet_errors;
   kubelet_errors.of_kubelet = true;
   std::vector<const ParsedFile*> parsed_files;
@@ -256,27 +254,18 @@ ManifestCache::ReadResult ManifestCache::read(std::span<const ManifestSource> pl
       if (!only_root_writes(file, place.options)) continue;
       // Before it is read: one that is written while we do is read again.
       const FileVersion version = file_version(file);
-      const auto at = files_.find(file.native());
-      const bool fresh = at == files_.end();
-      if (fresh || at->second.version != version) {
-        if (most == 0) {
-          read.complete = false;
-          if (fresh) continue;
-        } else {
-          --most;
-          files_[file.native()] = {version, parse_manifest_file(file, place.options), false};
-        }
-      }
-      CachedFile& cached = files_.at(file.native());
+      CachedFile& cached = files_[file.native()];
+      if (cached.version != version)
+        cached = {version, parse_manifest_file(file, place.options), false};
       cached.seen = true;
       parsed_files.push_back(&cached.parsed_file);
     }
   }
   parsed_files.push_back(&errors);
   parsed_files.push_back(&kubelet_errors);
-  read.manifests = merge_files(std::move(parsed_files));
+  Manifests manifests = merge_files(std::move(parsed_files));
   std::erase_if(files_, [](const auto& each) { return !each.second.seen; });
-  return read;
+  return manifests;
 }
 
 }  // namespace headroom::observe

@@ -92,8 +92,7 @@ std::string derived_uid(std::string_view pod_namespace, std::string_view name);
 // ManifestCache: the manifests of some directories; a file is read again only when it changes.
 //
 // Parsing YAML takes a good part of a millisecond per pod, and a kubelet's pods change a few at a
-// time: the loop reads what changed, and never more than a handful of files at a time. A directory
-// or a file that users other than root can write is an error, and is not read.
+// time. A directory or a file that users other than root can write is an error, and is not read.
 
 struct ManifestSource {
   std::filesystem::path directory;
@@ -102,12 +101,8 @@ struct ManifestSource {
 
 class ManifestCache {
  public:
-  struct ReadResult {
-    Manifests manifests;
-    bool complete = true;  // false: there are files that were not read yet, and count as they were
-  };
-  // Reads at most `most` changed files. If two places have the same pod, the first counts.
-  ReadResult read(std::span<const ManifestSource> places, std::size_t most = SIZE_MAX);
+  // Reads the files that changed. If two places have the same pod, the first counts.
+  Manifests read(std::span<const ManifestSource> places);
 
  private:
   // Whether a file is still the one that was read: writing a new file creates a new inode.

@@ -88,7 +88,7 @@ using std::chrono::seconds;
 
 constexpr Duration kUrgentDuration = seconds(5);
 constexpr Duration kUrgentPeriod = seconds(2);
-constexpr Duration kTick = milliseconds(500);
+constexpr Duration kTick = seconds(2), kUrgentTick = milliseconds(500);
 constexpr WalkRate kUrgentRate{1'000'000};
 
 // A measurement must not take disk time or CPU from any workload. 1: the calling thread; class 3:
@@ -250,10 +250,11 @@ bool DiskMeter::is_measurement_due(Instant at) const {
   return due && at >= *due;
 }
 
-// Until the next one is due; those of half a second are measured together.
+// Until the next one is due. Those of a tick are measured together: a wake costs more than a
+// measurement.
 Duration DiskMeter::time_until_due(Instant at) const {
   const auto due = next_due(at);
-  return due ? std::max<Duration>(*due - at, kTick) : options_.period;
+  return due ? std::max<Duration>(*due - at, is_urgent(at) ? kUrgentTick : kTick) : options_.period;
 }
 
 // Moves it to the end of the queue, unless it was described anew meanwhile: then it is still to be

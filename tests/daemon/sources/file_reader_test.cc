@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// FileReader: what changes in a directory reaches the loop, and a file that hangs does not hold it
+// up.
+#include "daemon/sources/file_reader.h"
+
+#include "config/temp_dir.h"
+
+#include <poll.h>
+
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace headroom::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+// Far longer than anything here takes: only a failure waits for it.
+constexpr std::chrono::milliseconds kLimit{20'000};
+
+void write_pod(const fs::path& directory, const std::string& name) {
+  const fs::path fresh = directory / ".fresh";
+  std::ofstream(fresh) << "apiVersion: v1\nkind: Pod\nmetadata: {name: " << name
+                       << ", uid: " << name << "}\nspec: {containers: [{name: main}]}\n";
+  fs::rename(fresh, directory / (name + ".yaml"));
+}
+
+// Takes what was read until `wanted` says that it is what the test waits for.
+template <typename Wanted>
+FileReader::News news_with(FileReader& reader, Wanted&& wanted) {
+  const auto end = std::chrono::steady_clock::now() + kLimit;
+  while (std::chrono::steady_clock::now() < end) {
+    pollfd ready{.fd = reader.descriptor(), .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, static_cast<int>(kLimit.count())) <= 0) break;
+    FileReader::News news = reader.take();
+    if (wanted(news)) return news;
+  }
+  ADD_FAILURE() << "it was not read";
+  return {};
+}
+
+std::unique_ptr<FileReader> start(FileReader::Load load) {
+  auto reader = FileReader::start(std::move(load), {}, "");
+  EXPECT_TRUE(reader.has_value());
+  return std::move(*reader);
+}
+
+config::LoadResult loaded_with(const char* configz) {
+  config::LoadResult loaded;
+  loaded.configz = configz;
+  return loaded;
+}
+
+TEST(FileReader, ReadsManifestsAtOnceAndWheneverTheyChange) {
+  const test::TempDir dir;
+  write_pod(dir.path(), "first");
+  const auto reader = start([](const Amounts&) { return loaded_with(""); });
+  reader->watch({.manifests = {{dir.path(), {}}}, .run_dir = {}, .configz = {}});
+  news_with(*reader, [](const FileReader::News& news) {
+    return news.manifests && news.manifests->pods.size() == 1;
+  });
+  write_pod(dir.path(), "second");
+  news_with(*reader, [](const FileReader::News& news) {
+    return news.manifests && news.manifests->pods.size() == 2;
+  });
+}
+
+TEST(FileReader, FindsADirectoryThatIsMadeLater) {
+  const test::TempDir dir;
+  const fs::path later = dir.path() / "later";
+  const auto reader = start([](const Amounts&) { return loaded_with(""); });
+  reader->watch({.manifests = {{later, {.of_kubelet = true}}}, .run_dir = {}, .configz = {}});
+  news_with(*reader, [](const FileReader::News& news) { return news.manifests.has_value(); });
+  EXPECT_FALSE(fs::exists(later)) << "headroom-kube makes its own";
+  fs::create_directory(later);
+  write_pod(later, "pod");
+  news_with(*reader, [](const FileReader::News& news) {
+    return news.manifests && news.manifests->pods.size() == 1;
+  });
+}
+
+TEST(FileReader, LoadsTheConfigurationForTheCapacityOfTheRequest) {
+  const auto reader = start([](const Amounts& capacity) {
+    return loaded_with(capacity.pids == Tasks{7} ? "seven" : "other");
+  });
+  reader->request_reload({.pids = Tasks{7}});
+  const auto news =
+      news_with(*reader, [](const FileReader::News& news) { return news.config.has_value(); });
+  ASSERT_TRUE(news.config);
+  EXPECT_EQ(news.config->configz, "seven");
+}
+
+TEST(FileReader, SaysThatTheKubeletsOwnConfigurationChangedAndReadsItWhenAsked) {
+  const test::TempDir dir;
+  const fs::path file = dir.path() / "kubelet.yaml";
+  const auto reader =
+      start([&](const Amounts&) { return loaded_with(config::configz_version(file).c_str()); });
+  reader->watch({.manifests = {}, .run_dir = dir.path(), .configz = file});
+  news_with(*reader, [](const FileReader::News& news) { return news.manifests.has_value(); });
+  std::ofstream(dir.path() / "new") << "kind: KubeletConfiguration\n";
+  fs::rename(dir.path() / "new", file);
+  news_with(*reader, [](const FileReader::News& news) { return news.configz_changed; });
+}
+
+TEST(FileReader, EndsAndTakesRequestsWhileAFileHangs) {
+  std::promise<void> mount_answers;
+  const std::shared_future<void> answer = mount_answers.get_future().share();
+  const auto began = std::chrono::steady_clock::now();
+  {
+    const auto reader = start([answer](const Amounts&) {
+      answer.wait();
+      return loaded_with("");
+    });
+    for (int i = 0; i < 3; ++i)
+      reader->request_reload({});
+    reader->watch({});
+    EXPECT_FALSE(reader->take().config);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kLimit);
+  mount_answers.set_value();
+}
+
+}  // namespace
+}  // namespace headroom::daemon

@@ -26,12 +26,6 @@ namespace {
 
 using report::WakeSource;
 
-std::uint64_t usec(Instant at) {
-  const auto since = at.time_since_epoch();
-  // Rounded up: a turn a moment early would find its deadline not yet reached.
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(since).count());
-}
-
 Result<> checked(int result, const char* doing) {
   if (result < 0) return errno_failure(doing, -result);
   return {};
@@ -46,20 +40,10 @@ Result<sd_event_source*> add_io(sd_event* event, int descriptor, std::uint32_t r
   return source;
 }
 
-constexpr std::chrono::milliseconds kTimerAccuracy{1};
 // A cgroup that was removed and created again is found by polling.
 constexpr std::chrono::seconds kPressureRetryPeriod{10};
 
 constexpr std::chrono::seconds kRetryPeriod{1};  // after a turn that threw
-
-std::uint64_t usec(Duration length) {
-  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::microseconds>(length).count());
-}
-
-void arm_timer(const auto& timer, Duration delay) {
-  sd_event_source_set_time_relative(timer.get(), usec(delay));
-  sd_event_source_set_enabled(timer.get(), SD_EVENT_ONESHOT);
-}
 
 // Ends the loop after an error without which it cannot run.
 void exit_loop(sd_event* event, const Result<>& why) {
@@ -85,9 +69,10 @@ Result<std::unique_ptr<Loop>> Loop::open(App& app, config::CommandLine line,
 }
 
 Result<> Loop::attach() {
-  sd_event* event = nullptr;
-  if (auto made = checked(sd_event_new(&event), "create the event loop"); !made) return made;
-  event_.reset(event);
+  auto made = make_event();
+  if (!made) return tl::make_unexpected(made.error());
+  event_ = std::move(*made);
+  sd_event* const event = event_.get();
   // A null callback on a signal ends the loop.
   for (const int signal : {SIGTERM, SIGINT})
     if (auto added = checked(sd_event_add_signal(event, nullptr, signal, nullptr, nullptr),
@@ -151,26 +136,18 @@ Result<> Loop::watch_events() {
   return {};
 }
 
-// The timers have the lowest priority: they must not delay a turn that is due.
 Result<> Loop::add_idle_timers() {
   struct Wanted {
-    Source* source;
+    EventSource* source;
     sd_event_time_handler_t handler;
     const char* name;
   };
   for (const Wanted& wanted :
        {Wanted{&timers_.pressure_retry, &on_pressure_retry, "pressure retry"},
         Wanted{&timers_.heartbeat, &on_heartbeat_timer, "heartbeat"}}) {
-    sd_event_source* source = nullptr;
-    if (auto added = checked(sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX,
-                                               usec(kTimerAccuracy), wanted.handler, this),
-                             "add a timer");
-        !added)
-      return added;
-    wanted.source->reset(source);
-    sd_event_source_set_enabled(source, SD_EVENT_OFF);  // a new timer is enabled once
-    sd_event_source_set_description(source, wanted.name);
-    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+    auto timer = add_idle_timer(event_.get(), wanted.handler, this, wanted.name);
+    if (!timer) return tl::make_unexpected(timer.error());
+    *wanted.source = std::move(*timer);
   }
   return {};
 }

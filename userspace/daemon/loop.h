@@ -6,6 +6,7 @@
 #include "base/log/journal.h"
 #include "config/flags/command_line.h"
 #include "daemon/app.h"
+#include "daemon/sources/event_loop.h"
 #include "daemon/sources/file_reader.h"
 #include "daemon/sources/pressure_watch.h"
 #include "manifest/manifest_reader.h"
@@ -52,15 +53,10 @@ class Loop {
   Result<> run();
 
  private:
-  struct Unref {
-    void operator()(sd_event* event) const { sd_event_unref(event); }
-    void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
-  };
-  using Source = std::unique_ptr<sd_event_source, Unref>;
   struct Timers {
-    Source turn;
-    Source heartbeat;       // reports that the loop runs
-    Source pressure_retry;  // looks for cgroups that do not exist yet
+    EventSource turn;
+    EventSource heartbeat;       // reports that the loop runs
+    EventSource pressure_retry;  // looks for cgroups that do not exist yet
   };
 
   Loop(App& app, std::unique_ptr<FileReader> files) : app_(&app), files_(std::move(files)) {}
@@ -89,11 +85,11 @@ class Loop {
 
   App* app_;
   std::unique_ptr<FileReader> files_;
-  std::unique_ptr<sd_event, Unref> event_;
+  Event event_;
   Timers timers_;
-  Source files_read_;
-  Source guard_;
-  Source events_;
+  EventSource files_read_;
+  EventSource guard_;
+  EventSource events_;
   std::vector<std::unique_ptr<PressureWatch>> pressures_;
   FailedTurns failed_turns_;
   Instant next_;  // when the next turn is due

@@ -7,6 +7,7 @@
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
+#include "daemon/sources/event_loop.h"
 #include "observe/cgroup/cgroup_settings_watch.h"
 
 #include <sys/epoll.h>
@@ -24,23 +25,6 @@ namespace {
 
 // The delay after an event, so that further events are handled together.
 constexpr Duration kMinCheckDelay = std::chrono::milliseconds(10);
-
-struct Unref {
-  void operator()(sd_event* event) const { sd_event_unref(event); }
-  void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
-};
-using Event = std::unique_ptr<sd_event, Unref>;
-
-std::uint64_t usec(Instant at) {
-  return static_cast<std::uint64_t>(
-      std::chrono::ceil<std::chrono::microseconds>(at.time_since_epoch()).count());
-}
-
-Result<Event> make_event() {
-  sd_event* made = nullptr;
-  if (int r = sd_event_new(&made); r < 0) return errno_failure("make an event loop", -r);
-  return Event(made);
-}
 
 }  // namespace
 
@@ -166,7 +150,7 @@ class SliceWorker::EventLoop {
 
   SliceWorker& worker_;
   const Event event_;
-  std::unique_ptr<sd_event_source, Unref> timer_;
+  EventSource timer_;
   std::optional<SlicesMode> mode_;  // absent: nothing was submitted yet
   SliceReconciler reconciler_;
   observe::CgroupSettingsWatch watch_;

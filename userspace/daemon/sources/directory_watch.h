@@ -3,13 +3,14 @@
 // to another program: it may be created later, removed, and created again.
 #pragma once
 
+#include "daemon/sources/event_loop.h"
+
 #include <headroom/result.h>
 
 #include <systemd/sd-event.h>
 
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string_view>
 
 namespace headroom::daemon {
@@ -28,15 +29,12 @@ class DirectoryWatch {
   Result<> start();
 
  private:
-  struct Unref {
-    void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
-  };
   static int on_event(sd_event_source* source, const inotify_event* event, void* watch);
 
   sd_event* event_;
   std::filesystem::path directory_;
   Changed changed_;
-  std::unique_ptr<sd_event_source, Unref> source_;
+  EventSource source_;
 };
 
 }  // namespace headroom::daemon

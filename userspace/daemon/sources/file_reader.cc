@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/file_reader.h"
 
+#include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 #include "daemon/sources/directory_watch.h"
+#include "daemon/sources/event_loop.h"
 
 #include <sys/epoll.h>
-#include <systemd/sd-event.h>
 
 #include <cerrno>
 #include <condition_variable>
@@ -22,17 +23,6 @@ namespace {
 constexpr std::chrono::milliseconds kReadDelay{50};
 // A directory that was removed and created again is found by polling.
 constexpr std::chrono::seconds kRetryPeriod{1}, kCheckPeriod{10};
-constexpr std::chrono::milliseconds kAccuracy{1};
-
-std::uint64_t usec(std::chrono::microseconds length) {
-  return static_cast<std::uint64_t>(length.count());
-}
-
-struct Unref {
-  void operator()(sd_event* event) const { sd_event_unref(event); }
-  void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
-};
-using Source = std::unique_ptr<sd_event_source, Unref>;
 
 }  // namespace
 
@@ -58,32 +48,25 @@ class FileReader::Thread {
         cache_(std::move(cache)),
         configz_(std::move(configz)) {}
 
-  // Until the reader is destroyed. False: no event loop could be made.
-  bool run() {
-    sd_event* event = nullptr;
-    if (sd_event_new(&event) < 0) return false;
-    event_.reset(event);
-    if (sd_event_add_io(event, nullptr, shared_.request.get(), EPOLLIN, &on_request, this) < 0 ||
-        !add_timer(read_timer_, &on_read_timer) || !add_timer(retry_timer_, &on_retry_timer))
-      return false;
-    return sd_event_loop(event) >= 0;
+  // Until the reader is destroyed.
+  Result<> run() {
+    auto event = make_event();
+    if (!event) return tl::make_unexpected(event.error());
+    event_ = std::move(*event);
+    auto read = add_idle_timer(event_.get(), &on_read_timer, this, "manifests");
+    if (!read) return tl::make_unexpected(read.error());
+    read_timer_ = std::move(*read);
+    auto retry = add_idle_timer(event_.get(), &on_retry_timer, this, "directories");
+    if (!retry) return tl::make_unexpected(retry.error());
+    retry_timer_ = std::move(*retry);
+    int r =
+        sd_event_add_io(event_.get(), nullptr, shared_.request.get(), EPOLLIN, &on_request, this);
+    if (r >= 0) r = sd_event_loop(event_.get());
+    if (r < 0) return errno_failure("run an event loop", -r);
+    return {};
   }
 
  private:
-  bool add_timer(Source& timer, sd_event_time_handler_t handler) {
-    sd_event_source* source = nullptr;
-    if (sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, UINT64_MAX, usec(kAccuracy),
-                          handler, this) < 0)
-      return false;
-    timer.reset(source);
-    return sd_event_source_set_enabled(source, SD_EVENT_OFF) >= 0;  // a new one is enabled once
-  }
-
-  static void arm(const Source& timer, std::chrono::microseconds delay) {
-    sd_event_source_set_time_relative(timer.get(), usec(delay));
-    sd_event_source_set_enabled(timer.get(), SD_EVENT_ONESHOT);
-  }
-
   // Returns false if the reader was destroyed while the thread read.
   template <typename Change>
   bool publish(Change&& change) {
@@ -141,14 +124,14 @@ class FileReader::Thread {
     bool all = true;
     for (const auto& directory : directories_)
       all = directory->start().has_value() && all;
-    arm(retry_timer_, all ? kCheckPeriod : kRetryPeriod);
+    arm_timer(retry_timer_, all ? kCheckPeriod : kRetryPeriod);
   }
 
   // Further changes do not delay the read.
   void schedule_read() {
     int enabled = SD_EVENT_OFF;
     sd_event_source_get_enabled(read_timer_.get(), &enabled);
-    if (enabled == SD_EVENT_OFF) arm(read_timer_, kReadDelay);
+    if (enabled == SD_EVENT_OFF) arm_timer(read_timer_, kReadDelay);
   }
 
   // If the kubelet's own configuration is new or has changed since it was read.
@@ -193,9 +176,9 @@ class FileReader::Thread {
   std::string configz_;  // of the configuration that was read last
   Places places_;
   std::vector<std::string> logged_errors_;  // of manifests, as last logged
-  std::unique_ptr<sd_event, Unref> event_;
-  Source read_timer_;
-  Source retry_timer_;  // looks for directories that do not exist yet
+  Event event_;
+  EventSource read_timer_;
+  EventSource retry_timer_;  // looks for directories that do not exist yet
   std::vector<std::unique_ptr<DirectoryWatch>> directories_;
 };
 
@@ -207,11 +190,13 @@ Result<std::unique_ptr<FileReader>> FileReader::start(Load load, observe::Manife
   std::thread([shared = reader->shared_, load = std::move(load), cache = std::move(cache),
                configz = std::move(configz)]() mutable {
     report::set_thread_name("files");
-    bool ended = false;
     log::log_exceptions("watch files", [&] {
-      ended = Thread(*shared, std::move(load), std::move(cache), std::move(configz)).run();
+      const auto ended =
+          Thread(*shared, std::move(load), std::move(cache), std::move(configz)).run();
+      if (!ended)
+        log::error("{}: manifests and the configuration are read again only after a restart",
+                   ended.error().what);
     });
-    if (!ended) log::error("manifests and the configuration are read again only after a restart");
     const std::lock_guard lock(shared->mutex);
     shared->ended = true;
     shared->end.notify_all();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/file_io.h"
+#include "daemon/sources/event_loop.h"
 
 #include <headroom/result.h>
 
@@ -12,7 +13,6 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <memory>
 
 namespace headroom::observe {
 
@@ -47,16 +47,13 @@ class PressureWatch {
   Result<> start();
 
  private:
-  struct Unref {
-    void operator()(sd_event_source* source) const { sd_event_source_unref(source); }
-  };
   static int on_ready(sd_event_source* source, int fd, uint32_t ready, void* watch);
 
   sd_event* event_;
   std::filesystem::path file_;
   std::function<void()> on_pressure_;
   Fd trigger_;
-  std::unique_ptr<sd_event_source, Unref> source_;
+  EventSource source_;
 };
 
 }  // namespace headroom::daemon

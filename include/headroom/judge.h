@@ -38,7 +38,8 @@ struct Victim {
                 // on
     kDryRun,    // observe mode: it would have been evicted; kept until the signal recovers
     kPreStop,   // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
-    kRemoving,  // ended; its emptyDirs are removed, or its tasks reaped, until `step_due`
+    kRemoving,  // ended; its emptyDirs are removed, its tasks reaped, or its memory awaited, until
+                // `step_due`
   };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;

@@ -140,7 +140,7 @@ void restart_victim(const Decision& decision, Victim& victim) {
     next.sigterm_due = victim.sigterm_due;
   }
   const bool same_unit = resource_of(victim.reason.signal) == resource_of(decision.reason.signal);
-  if (victim.phase == Phase::kKilled && same_unit && victim.due && next.due)
+  if (gives_back(victim) && same_unit && victim.due && next.due)
     next.due = next.due_before = *next.due + *victim.due;
   victim = std::move(next);
 }

@@ -200,6 +200,89 @@ TEST(Tasks, AreCountedLikeMemory) {
   EXPECT_EQ(story.decided(), (Lines{"kill forks-0", "kill forks-1"}));
 }
 
+// --- memory that comes back after the last process ------------------------------------------
+
+// Another process holds the victim's memory for a moment: it copies it, or reads /proc/PID/stat.
+TEST(ReturnsLater, MemoryOfAnEmptyCgroupIsAwaited) {
+  Story story(short_below(200_MiB));
+  const auto hog = anonymous(story, "hog", 1_GiB);
+  anonymous(story, "cron", 8_MiB);
+  story.step(0, 180_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill hog"});
+  story.record(hog).populated = 0;
+  for (int i = 1; i <= 4; ++i) {
+    story.step(i * 5, 170_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << i;
+    EXPECT_TRUE(story.verdict.eviction_ends.empty()) << i;
+  }
+  story.record(hog).memory_usage = story.record(hog).anon = 0;
+  story.step(25, 1200_MiB);
+  ASSERT_EQ(story.verdict.eviction_ends.size(), 1u);
+  EXPECT_EQ(story.verdict.eviction_ends[0].ended_at, at_ms(5));
+  EXPECT_EQ(story.verdict.eviction_ends[0].memory_returned, 1_GiB);
+  EXPECT_TRUE(story.history.victims.empty());
+}
+
+TEST(ReturnsLater, MemoryIsAwaitedASecondWithoutProgress) {
+  Story story(short_below(200_MiB));
+  const auto hog = anonymous(story, "hog", 1_GiB);
+  anonymous(story, "cron", 8_MiB);
+  story.step(0, 180_MiB);
+  story.record(hog).populated = 0;
+  story.step(5, 180_MiB);
+  story.record(hog).anon = 900 << 20;
+  story.step(900, 180_MiB);
+  story.step(1890, 180_MiB);
+  EXPECT_EQ(story.decided(), kNothing);
+  story.step(1900, 180_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+  story.step(1905, 180_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill cron"});
+}
+
+TEST(ReturnsLater, MoreIsMissingThanWillComeBack) {
+  Story story(short_below(200_MiB));
+  const auto hog = anonymous(story, "hog", 1_GiB);
+  anonymous(story, "second", 600_MiB);
+  story.step(0, 180_MiB);
+  story.record(hog).populated = 0;
+  story.record(hog).anon = 50 << 20;
+  story.step(5, 120_MiB);
+  story.step(10, 120_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill second"}) << "50 MiB are to come, 80 are missing";
+}
+
+// Of a removed cgroup only the node's reading shows it.
+TEST(ReturnsLater, MemoryOfARemovedCgroupIsAwaitedWhileTheSignalRises) {
+  Story story(short_below(200_MiB));
+  anonymous(story, "hog", 1_GiB);
+  anonymous(story, "cron", 8_MiB);
+  story.step(0, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill hog"});
+  story.remove_pod(0);
+  for (int i = 1; i <= 5; ++i) {  // 4 KiB pages come back at 80 ms for each GiB
+    story.step(i * 60, 100_MiB + Bytes{i * (10 << 20)});
+    EXPECT_EQ(story.decided(), kNothing) << i;
+  }
+  story.step(600, 150_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+  story.step(605, 150_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill cron"});
+}
+
+TEST(ReturnsLater, NothingIsAwaitedOfARemovedCgroupThatReturnedAll) {
+  Story story(short_below(200_MiB));
+  anonymous(story, "hog", 100_MiB);
+  anonymous(story, "second", 50_MiB);
+  story.step(0, 150_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill hog"});
+  story.remove_pod(0);
+  story.step(20, 250_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+  story.step(25, 190_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill second"});
+}
+
 // --- a victim whose cgroup never empties ----------------------------------------------------
 
 // Two services with Restart= in one pod slice: the cgroup is populated all the time.

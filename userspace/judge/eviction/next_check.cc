@@ -109,6 +109,7 @@ Duration time_until_victim_step(const History& history, Instant at, Duration cei
       case Victim::Phase::kPreStop:
       case Victim::Phase::kRemoving:
         soonest = std::min({soonest, victim.sigterm_due - at, Duration(kRetryPeriod)});
+        if (is_memory(victim.reason.signal)) soonest = std::min(soonest, kVictimPeriod);
         break;
       case Victim::Phase::kKilled:
         soonest = std::min(soonest, kVictimPeriod);

@@ -81,8 +81,8 @@ std::int64_t retained_after_kill(const History& history, const PodReading& readi
                                  Instant at) {
   for (const Victim& victim : history.victims) {
     if (victim.cgroup != reading.cgroup || !victim.part.whole()) continue;
-    const bool waits = victim.phase == Victim::Phase::kKilled ||
-                       (victim.phase == Victim::Phase::kTimedOut && at < victim.sigterm_due);
+    const bool waits =
+        gives_back(victim) || (victim.phase == Victim::Phase::kTimedOut && at < victim.sigterm_due);
     if (waits && resource_of(victim.reason.signal) == resource_of(signal))
       return victim.due.value_or(0);
   }
@@ -143,17 +143,41 @@ void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_u
     victim.left = victim.left ? std::min(*left, *victim.left) : *left;
 }
 
-bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& freed_tasks) {
+namespace {
+
+// What a cgroup without processes still holds of what comes back by itself; absent: unknown. Its
+// anonymous memory is that of a process that has ended, and so is what that has in swap; shared
+// memory may be files, which stay.
+std::optional<std::int64_t> left_by_processes(Signal signal, const hr_record& record,
+                                              SwapUse swap_use) {
+  constexpr Bytes kNothing = 1_MiB;
+  if (signal == Signal::kPidAvailable)
+    return record.valid & HR_PIDS ? std::optional(static_cast<std::int64_t>(record.pids_current))
+                                  : std::nullopt;
+  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN) return std::nullopt;
+  const auto anon = static_cast<std::int64_t>(record.anon);
+  if (anon < kNothing.count) return 0;
+  const bool has_swap = (record.valid & HR_MEMORY_USAGE) && record.swap_usage != HR_UNKNOWN;
+  const std::int64_t swap = has_swap ? static_cast<std::int64_t>(record.swap_usage) : 0;
+  if (signal == Signal::kSwapAvailable) return swap;
+  return swap_use == SwapUse::kIgnored ? anon : anon + swap;
+}
+
+}  // namespace
+
+bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use,
+                     std::int64_t& risen) {
   victim.due_before = victim.due;
   if (!victim.due) return false;
-  const bool counted = reading && reading->record && (reading->record->valid & HR_PIDS);
+  const auto held = reading && reading->record
+                        ? left_by_processes(victim.reason.signal, *reading->record, swap_use)
+                        : std::nullopt;
   const std::int64_t left =
-      counted ? std::min(static_cast<std::int64_t>(reading->record->pids_current), *victim.due)
-              : *victim.due - std::min(freed_tasks, *victim.due);
-  const std::int64_t reaped = *victim.due - left;
-  freed_tasks -= std::min(freed_tasks, reaped);
+      held ? std::min(*held, *victim.due) : *victim.due - std::min(risen, *victim.due);
+  const std::int64_t returned = *victim.due - left;
+  risen -= std::min(risen, returned);
   victim.due = left;
-  return reaped > 0;
+  return returned > 0;
 }
 
 void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at) {

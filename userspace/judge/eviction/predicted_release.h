@@ -44,10 +44,11 @@ std::optional<Bytes> current_held(const Victim& victim, const PodReading* readin
 // Moves the least that a killed victim has held since its kill on to this pass.
 void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_use);
 
-// Moves Victim::due of a victim that is gone on to this pass: by the tasks its cgroup still counts,
-// or, the cgroup gone as well, by what pid.available has risen, taken from `risen`. True if some
-// were reaped.
-bool update_reaped(Victim& victim, const PodReading* reading, std::int64_t& freed_tasks);
+// Moves Victim::due of a victim without processes on to this pass: by the tasks that its cgroup
+// still counts, or by the memory of processes that it still holds; or, the cgroup gone as well, by
+// what the signal has risen, taken from `risen`. Returns true if something came back.
+bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use,
+                     std::int64_t& risen);
 
 // Moves Victim::due on to this pass. `reading` may be null.
 void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use);

@@ -9,6 +9,7 @@
 #include "judge/eviction/unit_selection.h"
 
 #include <algorithm>
+#include <array>
 
 namespace headroom::judge_eviction {
 namespace {
@@ -133,8 +134,13 @@ Duration sigterm_reserve(Duration grace) {
 
 bool is_awaited(const Victim& victim, Signal signal) {
   if (victim.phase == Phase::kRemoving)
-    return condition_of(victim.reason.signal) == condition_of(signal) && !wants_memory(signal);
+    return condition_of(victim.reason.signal) == condition_of(signal);
   return victim.phase != Phase::kTimedOut && !is_dry_run_without_shortage(victim);
+}
+
+bool gives_back(const Victim& victim) {
+  return victim.phase == Phase::kKilled ||
+         (victim.phase == Phase::kRemoving && is_sized(victim.reason.signal));
 }
 
 bool has_new_process_after_kill(const Victim& victim, const PodReading* reading) {
@@ -178,10 +184,12 @@ class VictimUpdate {
   VictimUpdate(const Policy& policy, const Snapshot& snapshot, const History& before,
                Verdict& verdict)
       : policy_(policy), snapshot_(snapshot), before_(before), at_(snapshot.at), verdict_(verdict) {
-    const auto& now = of(snapshot.observations, Signal::kPidAvailable);
-    const auto& last = before.trends[static_cast<std::size_t>(Signal::kPidAvailable)].last;
-    if (now && last && now->at > last->at)
-      freed_tasks_ = std::max<std::int64_t>(now->available - last->available, 0);
+    for (std::size_t i = 0; i < kSignals; ++i) {
+      const auto& now = snapshot.observations[i];
+      const auto& last = before.trends[i].last;
+      if (now && last && now->at > last->at)
+        risen_[i] = std::max<std::int64_t>(now->available - last->available, 0);
+    }
   }
 
   void advance_victims(const Victim& victim, const PodReading* reading) {
@@ -191,7 +199,7 @@ class VictimUpdate {
           keep_victim(victim);
         return;
       case Phase::kRemoving:
-        if (victim.reason.signal == Signal::kPidAvailable) return await_tasks(victim, reading);
+        if (is_sized(victim.reason.signal)) return await_return(victim, reading);
         if (at_ < victim.sigterm_due) return keep_victim(victim);
         return end_victim(victim, reading);
       case Phase::kTimedOut:
@@ -223,26 +231,42 @@ class VictimUpdate {
     if (is_for_disk(victim.reason)) verdict_.after.disk_settles_at = at_ + kDiskSettle;
   }
 
-  // No process is left, but its zombies count as tasks until they are reaped. The return is waited
-  // for as long as it goes on.
-  void await_tasks(const Victim& victim, const PodReading* reading) {
+  // No process is left, but its zombies count as tasks until they are reaped, and its memory comes
+  // back when the last that uses it lets go: another process uses it while it copies it, or reads
+  // /proc/PID/stat. The return is waited for as long as it goes on.
+  void await_return(const Victim& victim, const PodReading* reading) {
     Victim waited = victim;
     if (waited.phase != Phase::kRemoving) {
       waited.phase = Phase::kRemoving;
       waited.gone_at = at_;
-      waited.sigterm_due = at_ + kReapingTimeout;
+      waited.sigterm_due = at_ + kMaxReturnTime;
     }
-    if (update_reaped(waited, reading, freed_tasks_))
-      waited.sigterm_due = std::max(
-          waited.sigterm_due, std::min(at_ + kReapingTimeout, waited.gone_at + kMaxReapingTime));
+    std::int64_t& risen = risen_[static_cast<std::size_t>(victim.reason.signal)];
+    const bool returned = update_returned(waited, reading, use_of_swap(victim), risen);
+    const Instant due = at_ + return_timeout(waited, reading);
+    waited.sigterm_due =
+        std::min(due, returned ? waited.gone_at + kMaxReturnTime : waited.sigterm_due);
     if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due)
       return end_victim(waited, reading);
     keep_victim(waited);
   }
 
+  // Of memory whose cgroup is removed `due` is right only while it was followed, since the kill.
+  static bool may_return_later(const Victim& victim, const PodReading* reading) {
+    const Signal signal = victim.reason.signal;
+    return is_sized(signal) && victim.part.whole() &&
+           (reading || signal == Signal::kPidAvailable || victim.phase == Phase::kKilled);
+  }
+
+  // From the latest pass that saw something come back. Of memory whose cgroup is removed nothing
+  // shows that it is still held: no longer than its release takes.
+  static Duration return_timeout(const Victim& victim, const PodReading* reading) {
+    if (reading || victim.reason.signal == Signal::kPidAvailable) return kReturnTimeout;
+    return std::min(predicted_time(Bytes{victim.due.value_or(0)}), kReturnTimeout);
+  }
+
   void handle_gone(const Victim& victim, const PodReading* reading) {
-    if (victim.reason.signal == Signal::kPidAvailable && victim.part.whole())
-      return await_tasks(victim, reading);
+    if (may_return_later(victim, reading)) return await_return(victim, reading);
     if (!has_volumes_to_remove(policy_, victim)) return end_victim(victim, reading);
     keep_victim(victim);
     verdict_.after.victims.back().gone_at = at_;
@@ -278,17 +302,17 @@ class VictimUpdate {
 
   // Removing files takes what it takes; after this the next may be chosen.
   static constexpr Duration kRemoveWindow = std::chrono::seconds(60);
-  // From the latest pass that saw tasks reaped; and from the end of the last process.
-  static constexpr Duration kReapingTimeout = std::chrono::seconds(1),
-                            kMaxReapingTime = std::chrono::seconds(30);
+  // And from the end of the last process.
+  static constexpr Duration kReturnTimeout = std::chrono::seconds(1),
+                            kMaxReturnTime = std::chrono::seconds(30);
 
   const Policy& policy_;
   const Snapshot& snapshot_;
   const History& before_;
   const Instant at_;
   Verdict& verdict_;
-  std::int64_t freed_tasks_ =
-      0;  // pid.available since the pass before, and not yet set against a victim
+  // What each signal has risen by since the pass before, and is not yet set against a victim.
+  std::array<std::int64_t, kSignals> risen_{};
 };
 
 }  // namespace

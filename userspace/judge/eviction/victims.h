@@ -9,6 +9,9 @@ namespace headroom::judge_eviction {
 // The victim is exiting, and what it gives back is still to come.
 bool is_awaited(const Victim& victim, Signal signal);
 
+// It was killed, and of what it held something may still come back.
+bool gives_back(const Victim& victim);
+
 // Killed, and yet a process lives in its cgroup that came after the kill: the cgroup holds clearly
 // more than the least it has held since, and what SIGKILL has reached does not grow. `reading` may
 // be null.

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -103,6 +104,29 @@ TEST_F(SentinelTest, TheNextIsKilledWhenTheFirstFreedNothing) {
   EXPECT_TRUE(wait_for(one, 5000));
   EXPECT_TRUE(wait_for(two, 5000));
   EXPECT_TRUE(has_killed(sentinel, 2));
+}
+
+TEST_F(SentinelTest, TheNextIsSparedWhileTheMemoryOfTheFirstComesBack) {
+  TestCgroup first("sentinel-large"), second("sentinel-small");
+  const pid_t one = first.spawn_sleeping_child(), two = second.spawn_sleeping_child();
+  std::atomic<bool> returns = true;
+  std::atomic<std::int64_t> available = 0;
+  Sentinel::Setup setup = with(0);
+  setup.read_memory = [&] {
+    if (returns) available += 2 << 20;
+    return Observation{.available = available, .capacity = 1 << 30, .at = observe::now()};
+  };
+  Sentinel sentinel(std::move(setup));
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(first));
+  list.push_back(rank_info(second));
+  sentinel.set_failsafe_list(1 << 30, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue * 2);
+  EXPECT_TRUE(wait_for(one, 5000));
+  EXPECT_FALSE(wait_for(two, 1500));
+  EXPECT_EQ(sentinel.kills(), 1u);
+  returns = false;
+  EXPECT_TRUE(wait_for(two, 5000));
 }
 
 TEST_F(SentinelTest, ARepopulatedCgroupIsKilledAgain) {

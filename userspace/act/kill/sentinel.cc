@@ -122,9 +122,21 @@ FailsafeVictim* Sentinel::next_live_victim() {
   return nullptr;
 }
 
+// A starved CPU frees memory slower than predicted.
+bool Sentinel::is_memory_returning(std::int64_t available) {
+  constexpr std::int64_t kSome = 1 << 20;
+  constexpr Duration kStill = std::chrono::milliseconds(100), kLongest = std::chrono::seconds(30);
+  const Instant now = setup_.now();
+  if (available < returned_to_ + kSome || now - killed_at_ > kLongest) return false;
+  returned_to_ = available;
+  wait_until_ = now + kStill;
+  return true;
+}
+
 void Sentinel::act(const Observation& seen) {
   const std::lock_guard lock(mutex_);
   if (seen.available >= limit_) return;
+  if (killed_at_ != Instant{} && is_memory_returning(seen.available)) return;
   FailsafeVictim* const victim = next_live_victim();
   if (!victim) return;
   Decision& decision = victim->decision;
@@ -146,6 +158,8 @@ void Sentinel::act(const Observation& seen) {
     victim->process.reset();
   }
   if (killed) ++kills_;
+  killed_at_ = at;
+  returned_to_ = seen.available;
   wait_until_ = at + decision.rank_info.predicted_in + kOverdue / 4;
   decision.deadline = wait_until_;
   const auto result = killed                              ? Outcome::Result::kDone

@@ -4,7 +4,8 @@
 // The loop reports when its next turn is due and sets a failsafe list of victims, in the order in
 // which they are to be killed, each with open descriptors. When that turn is overdue, the sentinel
 // reads the node's memory itself, and at the hard threshold kills from the list, one at a time,
-// until memory is available again. The loop collects what it did as outcomes when it turns again.
+// until memory is available again: the next one when what the last one held has stopped coming
+// back. The loop collects what it did as outcomes when it turns again.
 #pragma once
 
 #include "act/kill/reaper.h"
@@ -87,6 +88,7 @@ class Sentinel {
   Duration time_until_overdue() const;
   void check_memory();
   void act(const Observation& seen);
+  bool is_memory_returning(std::int64_t available);
   FailsafeVictim* next_live_victim();
 
   const Setup setup_;
@@ -94,8 +96,11 @@ class Sentinel {
   LatenessCheck lateness_;                    // the thread's alone
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};
-  Instant wait_until_{};  // no kill before this: a victim's memory is awaited
-  std::mutex mutex_;      // protects the members below
+  // The thread's alone. No kill before wait_until_: a victim's memory is awaited, further while
+  // memory.available rises beyond returned_to_.
+  Instant wait_until_{}, killed_at_{};
+  std::int64_t returned_to_ = 0;
+  std::mutex mutex_;  // protects the members below
   std::condition_variable_any stop_;
   std::int64_t limit_ = 0;
   std::vector<FailsafeVictim> victims_;

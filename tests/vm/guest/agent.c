@@ -54,11 +54,17 @@ static long long now_ms(void) {
   return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
+// As the machine resumes, the port is a moment without its host: POLLHUP, and read() returns 0.
+static void await_host(void) {
+  usleep(10000);
+}
+
 static void read_all(char* to, size_t size) {
   while (size > 0) {
     ssize_t got = read(port, to, size);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) die("read the port");
+    if (got < 0) die("read the port");
+    if (got == 0) await_host();
     to += got;
     size -= (size_t)got;
   }
@@ -228,6 +234,9 @@ int main(int argc, char** argv) {
       if (watched[1 + i].revents && jobs[i].pid) finish(&jobs[i]);
     for (int i = 0; i < MAX_JOBS; i++)
       if (jobs[i].pid) kill_overdue(&jobs[i], now_ms());
-    if (watched[0].revents) take_request();
+    if (watched[0].revents & POLLIN)
+      take_request();
+    else if (watched[0].revents)
+      await_host();
   }
 }

@@ -5,17 +5,23 @@
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 
+#include <poll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace headroom::act {
+
+using namespace std::chrono_literals;
 
 bool LatenessCheck::is_late(Instant due, Instant now) {
   if (next_ && now > *next_ + kLate / 2 && excused_due_ != due) {
@@ -26,15 +32,36 @@ bool LatenessCheck::is_late(Instant due, Instant now) {
   return due != Instant::max() && now > since + kLate;
 }
 
-Sentinel::Sentinel(Setup setup) : setup_(std::move(setup)) {
+namespace {
+
+Fd checked(Fd descriptor, const char* what) {
+  if (!descriptor) throw std::system_error(errno, std::generic_category(), what);
+  return descriptor;
+}
+
+}  // namespace
+
+Sentinel::Sentinel(Setup setup)
+    : setup_(std::move(setup)),
+      timer_(checked(Fd(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)), "timerfd")),
+      stop_(checked(open_event_fd(), "eventfd")) {
   done_.reserve(16);
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 Sentinel::~Sentinel() = default;
 
+// The timer first: woken for the former time, the thread finds the loop not yet overdue, or looks
+// again after kPeriod.
 void Sentinel::beat(Instant due) {
-  due_.store(due.time_since_epoch().count(), std::memory_order_relaxed);
+  if (due == due_.load(std::memory_order_relaxed)) return;
+  itimerspec once{};  // never
+  if (due != Instant::max()) {
+    const std::chrono::nanoseconds expiry = (due + kOverdue).time_since_epoch();
+    once.it_value = {.tv_sec = expiry / 1s, .tv_nsec = (expiry % 1s).count()};
+  }
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &once, nullptr);
+  due_.store(due, std::memory_order_release);
 }
 
 void Sentinel::set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims) {
@@ -50,28 +77,31 @@ void Sentinel::collect(std::vector<Outcome>& ended) {
   done_.clear();
 }
 
-Instant Sentinel::due() const {
-  return Instant{Duration(due_.load(std::memory_order_relaxed))};
+bool Sentinel::is_overdue(Instant due, Instant now) {
+  return due != Instant::max() && now >= due + kOverdue;
 }
 
-// The time until the loop is overdue according to its last beat(). If the loop reports an earlier
-// due time meanwhile and then hangs, that is detected at most kOverdue / 2 too late.
-Duration Sentinel::time_until_overdue() const {
-  return std::clamp(due() - setup_.now(), kPeriod - kOverdue, kOverdue / 2) + kOverdue;
-}
-
+// Until the loop is overdue the thread sleeps; then it looks every kPeriod.
 void Sentinel::run(const std::stop_token& stop) {
   report::set_thread_name("sentinel");
+  const std::stop_callback wake(stop, [this] { signal_event_fd(stop_.get()); });
   bool hanging = false;
+  bool polls = false;
   while (!stop.stop_requested()) {
-    const bool is_overdue = lateness_.is_late(due(), setup_.now());
-    if (is_overdue && !hanging) ++hangs_;
-    hanging = is_overdue;
-    if (is_overdue) log::log_exceptions("sentinel", [this] { check_memory(); });
-    const Duration pause = is_overdue ? kPeriod : time_until_overdue();
-    lateness_.set_next(setup_.now() + pause);
-    std::unique_lock lock(mutex_);
-    stop_.wait_for(lock, stop, pause, [] { return false; });
+    const Instant due = due_.load(std::memory_order_acquire), now = setup_.now();
+    const bool expired = is_overdue(due, now);
+    // Without polling it was the timer that woke the thread, on time or late.
+    if (expired && !polls) lateness_.set_next(due + kOverdue);
+    const bool is_late = expired && lateness_.is_late(due, now);
+    if (is_late && !hanging) ++hangs_;
+    hanging = is_late;
+    if (is_late) log::log_exceptions("sentinel", [this] { check_memory(); });
+    polls = expired;
+    lateness_.set_next(setup_.now() + kPeriod);
+    // A timer that has expired stays readable until the next beat().
+    std::array<pollfd, 2> ready{{{.fd = stop_.get(), .events = POLLIN, .revents = 0},
+                                 {.fd = timer_.get(), .events = POLLIN, .revents = 0}}};
+    ::poll(ready.data(), polls ? 1 : 2, polls ? static_cast<int>(kPeriod / 1ms) : -1);
   }
 }
 

@@ -15,7 +15,6 @@
 #include <headroom/snapshot.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,7 +45,7 @@ class LatenessCheck {
   // everything is after the machine was suspended, the loop has kLate from now on; once for a
   // `due`, since a caller that is always late must still find a loop that hangs.
   bool is_late(Instant due, Instant now);
-  // When the caller means to ask again.
+  // When the caller means to ask again, or meant to ask now.
   void set_next(Instant next) { next_ = next; }
 
  private:
@@ -68,10 +67,11 @@ class Sentinel {
     // A cgroup that was killed and is still, or again, populated is killed again after this.
     Duration kill_again_after = std::chrono::seconds(10);
   };
+  // Throws std::system_error if the kernel gives it no thread, timer or eventfd.
   explicit Sentinel(Setup setup);
   ~Sentinel();
 
-  // Reports that the loop works; its next turn is due at `due`.
+  // Reports that the loop works; its next turn is due at `due`. Wakes no thread: it moves a timer.
   void beat(Instant due);
   // Sets the list, used while memory.available is below `limit` bytes. Empty: nothing is killed.
   void set_failsafe_list(std::int64_t limit, std::vector<FailsafeVictim> victims);
@@ -84,15 +84,15 @@ class Sentinel {
 
  private:
   void run(const std::stop_token& stop);
-  Instant due() const;
-  Duration time_until_overdue() const;
+  bool is_overdue(Instant due, Instant now);
   void check_memory();
   void act(const Observation& seen);
   bool is_memory_returning(std::int64_t available);
   FailsafeVictim* next_live_victim();
 
   const Setup setup_;
-  std::atomic<std::int64_t> due_{INT64_MAX};  // ns of boot time; the loop has yet to turn
+  const Fd timer_, stop_;  // a timerfd that expires when the loop is overdue; an eventfd
+  std::atomic<Instant> due_{Instant::max()};  // the loop has yet to turn
   LatenessCheck lateness_;                    // the thread's alone
   std::atomic<std::uint64_t> hangs_{0}, kills_{0};
   std::atomic<bool> has_outcomes_{false};
@@ -101,7 +101,6 @@ class Sentinel {
   Instant wait_until_{}, killed_at_{};
   std::int64_t returned_to_ = 0;
   std::mutex mutex_;  // protects the members below
-  std::condition_variable_any stop_;
   std::int64_t limit_ = 0;
   std::vector<FailsafeVictim> victims_;
   std::vector<Outcome> done_;

@@ -28,10 +28,12 @@ struct Disk {
   std::promise<void> promise;
   std::shared_future<void> returns = promise.get_future().share();
   std::atomic<int> available{100};
+  std::atomic<int> reads{0};
 };
 
 FilesystemReader::Read read_of(const std::shared_ptr<Disk>& disk) {
   return [disk](Observations& all) {
+    ++disk->reads;
     if (disk->hangs) disk->returns.wait();
     of(all, Signal::kNodeFsAvailable) = {disk->available.load(), 1000, stepped_clock()};
   };
@@ -59,6 +61,16 @@ TEST_F(FilesystemReaderTest, AWorkingFilesystemIsRead) {
   ASSERT_TRUE(of(seen, Signal::kNodeFsAvailable));
   EXPECT_EQ(of(seen, Signal::kNodeFsAvailable)->available, 100);
   EXPECT_FALSE(of(seen, Signal::kImageFsAvailable)) << "not read";
+}
+
+TEST_F(FilesystemReaderTest, AFilesystemWithAQuarterLeftIsReadLessOften) {
+  const auto roomy = std::make_shared<Disk>();
+  roomy->available = 250;
+  FilesystemReader one(read_of(disk), &stepped_clock, 10ms),
+      other(read_of(roomy), &stepped_clock, 10ms);
+  while (disk->reads < 100)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_LT(roomy->reads, 75) << "half as many";
 }
 
 TEST_F(FilesystemReaderTest, AHangingFilesystemBlocksNothingAndBecomesUnknown) {

@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <future>
@@ -90,6 +91,13 @@ constexpr std::array kFilesystemSignals{
     Signal::kNodeFsAvailable,   Signal::kNodeFsInodesFree,     Signal::kImageFsAvailable,
     Signal::kImageFsInodesFree, Signal::kContainerFsAvailable, Signal::kContainerFsInodesFree};
 
+bool is_roomy(const Observations& all) {
+  return std::all_of(kFilesystemSignals.begin(), kFilesystemSignals.end(), [&](Signal signal) {
+    const auto& seen = of(all, signal);
+    return !seen || seen->available >= seen->capacity / 4;
+  });
+}
+
 }  // namespace
 
 // The thread's, too: it may outlive the reader.
@@ -150,7 +158,8 @@ void FilesystemReader::run(Shared& shared) {
     shared.completed_at = shared.clock();
     shared.wanted = false;
     shared.changed.notify_all();
-    shared.changed.wait_for(lock, shared.period, [&] { return shared.stop || shared.wanted; });
+    const auto pause = is_roomy(seen) ? 2 * shared.period : shared.period;
+    shared.changed.wait_for(lock, pause, [&] { return shared.stop || shared.wanted; });
   }
   shared.ended = true;
   shared.changed.notify_all();

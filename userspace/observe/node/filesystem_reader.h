@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FilesystemReader: reads the node's filesystems once a second on a thread of its own, because
-// statvfs() of a filesystem that hangs (a network mount, a failing disk) does not return.
+// FilesystemReader: reads the node's filesystems every second or two on a thread of its own,
+// because statvfs() of a filesystem that hangs (a network mount, a failing disk) does not return.
 //
 // The caller takes the last reading that is complete and does not wait. It stays in force until it
 // is too old: the machine slept, or a filesystem hangs. Then the caller waits briefly for another
@@ -53,7 +53,8 @@ class FilesystemReader {
   // The longest that take() waits where no reading is in force, once: at the first call, and later;
   // while a filesystem hangs it does not wait again.
   static constexpr std::chrono::milliseconds kFirstWait{1000}, kWait{5};
-  // A disk does not fill in milliseconds.
+  // A disk does not fill in milliseconds; and with a quarter of bytes and inodes left everywhere
+  // twice this is soon enough.
   static constexpr std::chrono::milliseconds kPeriod{1000};
   // A reading as old as this is no longer in force.
   static constexpr Duration kExpiry = std::chrono::seconds(10);

@@ -116,13 +116,15 @@ class Chaos:
 
     def check_records(self, killed: list[str]) -> None:
         """Each pod that took memory was evicted, and is on record once, unless the kernel killed it; no other is."""
-        times = collections.Counter(record["pod"]["name"] for record in self.node.evictions())
+        records = self.node.evictions()
+        times = collections.Counter(record["pod"]["name"] for record in records)
         for name in [f"chaos-{number}" for number in range(1, self.born + 1)]:
             if times[name] != 1 and not (name in killed and times[name] == 0):
                 self.violated(f"{name} is {times[name]} times on record, expected once")
             del times[name]
-        for name in times:
-            self.violated(f"{name} was evicted, which had to stay")
+        for record in records:
+            if record["pod"]["name"] in times:
+                self.violated(f"{record['pod']['name']} was evicted, which had to stay: {json.dumps(record)}")
 
     def journal(self) -> list[tuple[float, dict]]:
         """What the kernel said, and systemd of headroomd's unit, with the seconds since boot, in their order. A stopped journal reads

@@ -7,6 +7,7 @@
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <chrono>
@@ -127,6 +128,55 @@ TEST_F(SentinelTest, TheNextIsSparedWhileTheMemoryOfTheFirstComesBack) {
   EXPECT_EQ(sentinel.kills(), 1u);
   returns = false;
   EXPECT_TRUE(wait_for(two, 5000));
+}
+
+// The list is seconds old.
+struct UsageCase {
+  const char* what;
+  std::int64_t innocent, innocent_request, hog;  // MiB
+  int hog_priority;
+  const char* killed;
+};
+
+class SentinelUsageTest : public SentinelTest, public testing::WithParamInterface<UsageCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Cases, SentinelUsageTest,
+    testing::Values(UsageCase{"it grew since", 30, 0, 2000, 0, "hog"},
+                    UsageCase{"the first is too small to matter", 8, 0, 100, 1000, "hog"},
+                    UsageCase{"the first keeps to its request", 900, 1000, 100, 1000, "hog"},
+                    UsageCase{"the first has the lower priority", 30, 0, 2000, 1000, "innocent"},
+                    UsageCase{"nothing fills the node that is listed", 8, 0, 8, 0, "nothing"}),
+    [](const auto& each) { return "Case" + std::to_string(each.index); });
+
+TEST_P(SentinelUsageTest, ItIsChosenByWhatPodsHoldNow) {
+  SCOPED_TRACE(GetParam().what);
+  TestCgroup innocent("sentinel-innocent"), hog("sentinel-hog");
+  const pid_t first = innocent.spawn_sleeping_child(), second = hog.spawn_sleeping_child();
+  Sentinel::Setup setup = with(kLimit - (20 << 20));
+  setup.working_set = [&](int directory) -> std::optional<std::int64_t> {
+    struct stat status {};
+    if (::fstat(directory, &status) != 0) return std::nullopt;
+    return (status.st_ino == innocent.id().value ? GetParam().innocent : GetParam().hog) << 20;
+  };
+  std::vector<FailsafeVictim> list;
+  list.push_back(rank_info(innocent));
+  list.back().decision.rank_info.memory_request = Bytes{GetParam().innocent_request << 20};
+  list.push_back(rank_info(hog));
+  auto pod = std::make_shared<Pod>();
+  pod->priority = GetParam().hog_priority;
+  list.back().decision.pod = pod;
+  Sentinel sentinel(std::move(setup));
+  sentinel.set_failsafe_list(kLimit, std::move(list));
+  sentinel.beat(observe::now() - Sentinel::kOverdue);
+  const auto ended = first_outcomes(sentinel);
+  const std::string killed = ended.empty()                          ? "nothing"
+                             : ended[0].decision.cgroup == hog.id() ? "hog"
+                                                                    : "innocent";
+  EXPECT_EQ(killed, GetParam().killed);
+  if (killed == "nothing") {
+    EXPECT_FALSE(wait_for(first, 0));
+    EXPECT_FALSE(wait_for(second, 0));
+  }
 }
 
 TEST_F(SentinelTest, ARepopulatedCgroupIsKilledAgain) {

@@ -146,10 +146,46 @@ bool kill_now(const FailsafeVictim& victim) {
 
 }  // namespace
 
-FailsafeVictim* Sentinel::next_live_victim() {
-  for (FailsafeVictim& victim : victims_)
-    if (setup_.now() >= victim.not_before && is_alive(victim)) return &victim;
-  return nullptr;
+namespace {
+
+// As the ranking orders them before it looks at their usage.
+bool rank_alike(const FailsafeVictim& a, const FailsafeVictim& b) {
+  const auto is_described = [](const Pod& pod) { return pod.source != PodSource::kCgroupTree; };
+  const Pod &one = *a.decision.pod, &other = *b.decision.pod;
+  return one.priority == other.priority && is_described(one) == is_described(other);
+}
+
+// A pod that holds less is not what fills the node.
+std::int64_t least_worth_killing(std::int64_t missing) {
+  constexpr std::int64_t kSmall = 16 << 20, kWorthwhile = 8;
+  return std::max(kSmall, missing / kWorthwhile);
+}
+
+}  // namespace
+
+bool Sentinel::may_be_killed(const FailsafeVictim& victim) const {
+  return setup_.now() >= victim.not_before && is_alive(victim);
+}
+
+// The first of the list that holds more than it requested, and something worth it; of those that
+// rank alike the one that holds most beyond its request. None: all keep to their requests, and the
+// kernel's OOM killer knows better what came since the list was made.
+FailsafeVictim* Sentinel::choose(std::int64_t missing) {
+  FailsafeVictim* chosen = nullptr;
+  std::int64_t most = 0;
+  for (FailsafeVictim& victim : victims_) {
+    if (!may_be_killed(victim)) continue;
+    const auto used = setup_.working_set && !victim.process
+                          ? setup_.working_set(victim.directory.get())
+                          : std::nullopt;
+    if (!used) return chosen ? chosen : &victim;
+    const std::int64_t excess = *used - victim.decision.rank_info.memory_request.count;
+    if (excess <= 0 || *used < least_worth_killing(missing)) continue;
+    if (chosen && !(rank_alike(*chosen, victim) && excess > most)) continue;
+    chosen = &victim;
+    most = excess;
+  }
+  return chosen;
 }
 
 // A starved CPU frees memory slower than predicted.
@@ -167,7 +203,7 @@ void Sentinel::act(const Observation& seen) {
   const std::lock_guard lock(mutex_);
   if (seen.available >= limit_) return;
   if (killed_at_ != Instant{} && is_memory_returning(seen.available)) return;
-  FailsafeVictim* const victim = next_live_victim();
+  FailsafeVictim* const victim = choose(limit_ - seen.available);
   if (!victim) return;
   Decision& decision = victim->decision;
   decision.decided_at = setup_.now();

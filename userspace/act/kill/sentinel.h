@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sentinel: a thread that kills when the loop hangs.
 //
-// The loop reports when its next turn is due and sets a failsafe list of victims, in the order in
-// which they are to be killed, each with open descriptors. When that turn is overdue, the sentinel
+// The loop reports when its next turn is due and sets a failsafe list of victims, in the order of
+// their ranking, each with open descriptors. When that turn is overdue, the sentinel
 // reads the node's memory itself, and at the hard threshold kills from the list, one at a time,
 // until memory is available again: the next one when what the last one held has stopped coming
 // back. The loop collects what it did as outcomes when it turns again.
@@ -61,7 +61,11 @@ class Sentinel {
   static constexpr Duration kPeriod = std::chrono::milliseconds(20);
 
   struct Setup {
-    std::function<std::optional<Observation>()> read_memory;  // on the sentinel's thread
+    // Both are called on the sentinel's thread.
+    std::function<std::optional<Observation>()> read_memory;
+    // The working set in bytes of the cgroup whose directory this is; absent: unknown. The list is
+    // seconds old: what filled the node since was small when it was ranked. Null: the list's order.
+    std::function<std::optional<std::int64_t>(int directory)> working_set{};
     Instant (*now)();
     Reaper* reaper = nullptr;  // must outlive the sentinel
     // A cgroup that was killed and is still, or again, populated is killed again after this.
@@ -88,7 +92,8 @@ class Sentinel {
   void check_memory();
   void act(const Observation& seen);
   bool is_memory_returning(std::int64_t available);
-  FailsafeVictim* next_live_victim();
+  bool may_be_killed(const FailsafeVictim& victim) const;
+  FailsafeVictim* choose(std::int64_t missing);
 
   const Setup setup_;
   const Fd timer_, stop_;  // a timerfd that expires when the loop is overdue; an eventfd

@@ -7,7 +7,11 @@
 #include "daemon/config/running_config.h"
 #include "daemon/state/load_former.h"
 #include "judge/eviction/selection.h"
+#include "observe/cgroup/cgroup_files.h"
 
+#include <headroom/cgroup_record.h>
+
+#include <array>
 #include <utility>
 
 namespace headroom::daemon {
@@ -22,6 +26,18 @@ std::optional<std::int64_t> hard_limit(const Policy& policy, const Verdict& verd
   return std::nullopt;
 }
 
+std::optional<std::int64_t> read_working_set(int directory) {
+  auto files = observe::CgroupFiles::open(directory, ".");
+  if (!files) return std::nullopt;
+  hr_record record = unknown_record(files->id(), 0);
+  observe::DescriptorBudget budget{observe::CgroupFiles::kFiles};
+  std::array<char, 8192> buffer;
+  if (!files->read(HR_MEMORY_USAGE | HR_MEMORY_STAT, false, buffer, budget, record))
+    return std::nullopt;
+  const auto held = working_set(record);
+  return held ? std::optional(held->count) : std::nullopt;
+}
+
 }  // namespace
 
 FailsafeList::FailsafeList(act::HostActuator& actuator, const std::filesystem::path& cgroup_root)
@@ -33,6 +49,7 @@ FailsafeList::FailsafeList(act::HostActuator& actuator, const std::filesystem::p
                        memory_.read_memory(all);
                        return of(all, Signal::kMemoryAvailable);
                      },
+                 .working_set = &read_working_set,
                  .now = &observe::now,
                  .reaper = &actuator.reaper()}) {}
 

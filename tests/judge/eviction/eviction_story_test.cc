@@ -149,7 +149,35 @@ TEST(HardThreshold, ADelayedLoopTreatsNoVictimAsStuck) {
   story.step(0, 100_MiB);
   story.step(5000, 100_MiB);  // the first pass since the kill
   EXPECT_EQ(story.decided(), kNothing);
-  story.step(6001, 100_MiB);
+  story.step(6401, 100_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill web"});
+}
+
+// A task that is frozen does not die of SIGKILL before it is thawed.
+TEST(HardThreshold, ASuspendedMachineTreatsNoVictimAsStuck) {
+  Story story(hard_below(200_MiB));
+  const auto hog = story.pod("hog", 512_MiB);
+  story.pod("web", 256_MiB);
+  for (const int ms : {0, 5, 10})
+    story.step(ms, 100_MiB);
+  for (const int ms : {30'000, 30'005, 30'500}) {
+    story.step(ms, 100_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  story.record(hog).populated = 0;
+  story.step(30'600, 612_MiB);
+  ASSERT_EQ(story.verdict.eviction_ends.size(), 1u);
+  EXPECT_TRUE(story.verdict.eviction_ends[0].gone);
+}
+
+TEST(HardThreshold, AVictimIsStuckAfterTheTimeThatItsSuspensionLeftIt) {
+  Story story(hard_below(200_MiB));
+  story.pod("hog", 512_MiB);
+  story.pod("web", 256_MiB);
+  for (const int ms : {0, 5, 10, 30'000, 31'000})
+    story.step(ms, 100_MiB);
+  EXPECT_EQ(story.decided(), kNothing);
+  story.step(31'500, 100_MiB);
   EXPECT_EQ(story.decided(), Lines{"kill web"});
 }
 

@@ -317,12 +317,36 @@ class VictimUpdate {
 
 }  // namespace
 
+namespace {
+
+// How long nothing was looked at, if that is longer than a loop takes that waits for a victim: the
+// machine was suspended, or the loop hung. Else zero.
+Duration unseen_time(const Snapshot& snapshot, const History& before) {
+  constexpr Duration kLongest = std::chrono::milliseconds(1500);
+  constexpr auto kMemory = static_cast<std::size_t>(Signal::kMemoryAvailable);
+  const auto& now = snapshot.observations[kMemory];
+  const auto& last = before.trends[kMemory].last;
+  if (!now || !last || now->at - last->at < kLongest) return Duration::zero();
+  return now->at - last->at;
+}
+
+// No victim could end in that time, or give anything back.
+Victim with_more_time(const Victim& victim, Duration unseen) {
+  Victim next = victim;
+  if (victim.phase == Phase::kKilled) next.deadline += unseen;
+  if (victim.phase == Phase::kRemoving) next.sigterm_due += unseen;
+  return next;
+}
+
+}  // namespace
+
 void advance_victims(const Policy& policy, const Snapshot& snapshot, const History& before,
                      Verdict& verdict) {
   verdict.after.victims.clear();
   VictimUpdate pass(policy, snapshot, before, verdict);
+  const Duration unseen = unseen_time(snapshot, before);
   for (const Victim& victim : before.victims)
-    pass.advance_victims(victim, pod_reading(snapshot, victim.cgroup));
+    pass.advance_victims(with_more_time(victim, unseen), pod_reading(snapshot, victim.cgroup));
   expire_partial_evictions(snapshot, verdict.after);
 }
 

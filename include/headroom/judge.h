@@ -34,12 +34,13 @@ struct Victim {
     kTerminating,                    // SIGTERM was sent; SIGKILL is due at `deadline`
     kKilled,                         // SIGKILL was sent; its memory is awaited until `deadline`,
                                      // which is extended while it makes progress
-    kTimedOut,  // killed, the deadline has passed, and it still runs: chosen again from `step_due`
+    kTimedOut,  // killed, the deadline has passed, and it still runs: chosen again from
+                // `sigterm_due`
                 // on
     kDryRun,    // observe mode: it would have been evicted; kept until the signal recovers
-    kPreStop,   // its pre-stop commands run; SIGTERM follows at `step_due`, SIGKILL at `deadline`
+    kPreStop,  // its pre-stop commands run; SIGTERM follows at `sigterm_due`, SIGKILL at `deadline`
     kRemoving,  // ended; its emptyDirs are removed, its tasks reaped, or its memory awaited, until
-                // `step_due`
+                // `sigterm_due`
   };
   std::shared_ptr<const Pod> pod;
   CgroupId cgroup;

@@ -19,7 +19,7 @@ bool has_new_process_after_kill(const Victim& victim, const PodReading* reading)
 
 // The pod of this reading is not to be chosen: it is on its way out, all of it. A victim that was
 // killed is a candidate again once it lives again, and once it is spent and its back-off
-// (Victim::step_due) is over.
+// (Victim::sigterm_due) is over.
 bool is_excluded(const History& history, const PodReading& reading, Instant at);
 
 // A kill that was carried out: when its pod may be chosen again if the cgroup never empties. A

@@ -148,19 +148,16 @@ namespace {
 // What a cgroup without processes still holds of what comes back by itself; absent: unknown. Its
 // anonymous memory is that of a process that has ended, and so is what that has in swap; shared
 // memory may be files, which stay.
-std::optional<std::int64_t> left_by_processes(Signal signal, const hr_record& record,
+std::optional<std::int64_t> left_by_processes(Signal signal, const PodReading& reading,
                                               SwapUse swap_use) {
   constexpr Bytes kNothing = 1_MiB;
-  if (signal == Signal::kPidAvailable)
-    return record.valid & HR_PIDS ? std::optional(static_cast<std::int64_t>(record.pids_current))
-                                  : std::nullopt;
-  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN) return std::nullopt;
-  const auto anon = static_cast<std::int64_t>(record.anon);
+  const auto held = predicted_release(signal, reading, {}, swap_use);
+  if (signal == Signal::kPidAvailable || !held) return held;
+  if (reading.record->anon == HR_UNKNOWN) return std::nullopt;
+  const auto anon = static_cast<std::int64_t>(reading.record->anon);
   if (anon < kNothing.count) return 0;
-  const bool has_swap = (record.valid & HR_MEMORY_USAGE) && record.swap_usage != HR_UNKNOWN;
-  const std::int64_t swap = has_swap ? static_cast<std::int64_t>(record.swap_usage) : 0;
-  if (signal == Signal::kSwapAvailable) return swap;
-  return swap_use == SwapUse::kIgnored ? anon : anon + swap;
+  if (signal == Signal::kSwapAvailable) return held;
+  return swap_use == SwapUse::kIgnored ? anon : anon + value_or_zero(reading.record->swap_usage);
 }
 
 }  // namespace
@@ -170,7 +167,7 @@ bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use
   victim.due_before = victim.due;
   if (!victim.due) return false;
   const auto held = reading && reading->record
-                        ? left_by_processes(victim.reason.signal, *reading->record, swap_use)
+                        ? left_by_processes(victim.reason.signal, *reading, swap_use)
                         : std::nullopt;
   const std::int64_t left =
       held ? std::min(*held, *victim.due) : *victim.due - std::min(risen, *victim.due);

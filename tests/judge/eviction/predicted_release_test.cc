@@ -223,6 +223,30 @@ TEST(ReturnsLater, MemoryOfAnEmptyCgroupIsAwaited) {
   EXPECT_TRUE(story.history.victims.empty());
 }
 
+// Another flush of the statistics was interrupted: the root's and the pod's are as old as it is.
+TEST(ReturnsLater, MemoryIsStillToComeWhileTheStatisticsLagBehind) {
+  Story story(short_below(200_MiB));
+  const auto hog = anonymous(story, "hog", 1_GiB);
+  anonymous(story, "cron", 8_MiB);
+  story.step(0, 180_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill hog"});
+  story.record(hog).memory_usage = 10 << 20;
+  for (int i = 1; i <= 4; ++i) {
+    story.step(i * 5, 180_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << i;
+  }
+  story.record(hog).populated = 0;
+  story.record(hog).memory_usage = 0;
+  for (int i = 5; i <= 8; ++i) {
+    story.step(i * 5, 180_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << i;
+  }
+  story.record(hog).anon = 0;
+  story.step(45, 1200_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+  EXPECT_EQ(story.decided(), kNothing);
+}
+
 TEST(ReturnsLater, MemoryIsAwaitedASecondWithoutProgress) {
   Story story(short_below(200_MiB));
   const auto hog = anonymous(story, "hog", 1_GiB);

@@ -110,12 +110,31 @@ Duration predicted_time(const PodReading& reading) {
 
 namespace {
 
+// What a pod that dies still holds by memory.stat, as memory.available is read from that of the
+// root. Its memory.current falls at once. The statistics follow when they are flushed, and a flush
+// that was interrupted keeps others from flushing: until it goes on, what has come back would
+// neither be available yet nor still to come.
+std::optional<std::int64_t> left_by_statistics(const hr_record& record) {
+  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN) return std::nullopt;
+  return value_or_zero(record.anon) + value_or_zero(record.shmem) +
+         value_or_zero(record.kernel_stack) + value_or_zero(record.pagetables);
+}
+
+std::optional<std::int64_t> left_of_pod(Signal signal, const PodReading& reading,
+                                        SwapUse swap_use) {
+  if (signal != Signal::kMemoryAvailable || !reading.record)
+    return predicted_release(signal, reading, {}, swap_use);
+  const auto memory = left_by_statistics(*reading.record);
+  if (!memory || swap_use == SwapUse::kIgnored) return memory;
+  return *memory + value_or_zero(reading.record->swap_usage);
+}
+
 // What is left to come of the victim, of the pod or of the part that goes.
 std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReading& reading,
                                            SwapUse swap_use) {
   switch (victim.part.unit) {
     case EvictionUnit::kPod:
-      return predicted_release(victim.reason.signal, reading, {}, swap_use);
+      return left_of_pod(victim.reason.signal, reading, swap_use);
     case EvictionUnit::kContainer: {
       const PartReading* part = reading_of(reading, victim.part.cgroup);
       return part && part->release ? std::optional(part->release->count) : std::nullopt;

@@ -217,5 +217,16 @@ TEST_F(HostObserverTest, ADecisionReadsTheSignalAndThePodsInOnePass) {
                                                                           root.inactive_file));
 }
 
+TEST_F(HostObserverTest, ADecisionReadsSwapAgain) {
+  auto host = observer();
+  host.watch_without_swap(true);
+  const auto first = host.take_snapshot(SnapshotScope::kNode).swap;
+  const auto held = host.take_snapshot(SnapshotScope::kNode).swap;
+  const auto decision = host.take_snapshot(SnapshotScope::kDecision).swap;
+  ASSERT_TRUE(first && held && decision);
+  EXPECT_EQ(held->at, first->at);
+  EXPECT_GT(decision->at, first->at);
+}
+
 }  // namespace
 }  // namespace headroom::observe

@@ -164,7 +164,8 @@ HostObserver::HostObserver(Parts parts)
 Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   Snapshot snapshot;
   read_memory();
-  parts_.node.read_swap(observations_);
+  // A victim may be gone since the last reading: what it gave back must be in the one that decides.
+  parts_.node.read_swap(observations_, depth == SnapshotScope::kDecision);
   parts_.node.read_pids(observations_);
   parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
   parts_.cgroups->set_urgent(depth == SnapshotScope::kDecision);

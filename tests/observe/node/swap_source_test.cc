@@ -57,7 +57,7 @@ class SwapFiles : public ::testing::Test {
   }
   // Absent: no reading.
   std::optional<SwapReading> read() {
-    source.read(at += std::chrono::seconds(1), meminfo, free);
+    source.read(at += std::chrono::seconds(1), meminfo, false, free);
     return source.latest();
   }
 
@@ -112,11 +112,18 @@ TEST_F(SwapFiles, AreReadIntoOneReading) {
 TEST_F(SwapFiles, AreNotReadAgainAtOnce) {
   read();
   const Instant first = source.latest()->at;
-  source.read(first + std::chrono::milliseconds(4), meminfo, free);
+  source.read(first + std::chrono::milliseconds(4), meminfo, false, free);
   EXPECT_EQ(source.latest()->at, first);
-  source.read(first + std::chrono::milliseconds(60), meminfo, free);
+  source.read(first + std::chrono::milliseconds(60), meminfo, false, free);
   EXPECT_EQ(source.latest()->at, first + std::chrono::milliseconds(60));
   EXPECT_EQ(source.latest()->counted_at, first) << "counters are read more rarely";
+}
+
+TEST_F(SwapFiles, AreReadAgainWhereAReadingOfAMomentAgoWillNotDo) {
+  read();
+  const Instant now = source.latest()->at + std::chrono::milliseconds(1);
+  source.read(now, meminfo, true, free);
+  EXPECT_EQ(source.latest()->at, now);
 }
 
 TEST_F(SwapFiles, ADeviceComesAndGoes) {

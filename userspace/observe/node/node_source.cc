@@ -216,8 +216,8 @@ void NodeSource::read_pids(Observations& all) {
   observation = {left(*max_pids_, *running), clamped(*max_pids_), at};
 }
 
-void NodeSource::read_swap(Observations& all) {
-  swap_.read(options_.clock(), meminfo_text(), of(all, Signal::kSwapAvailable));
+void NodeSource::read_swap(Observations& all, bool at_once) {
+  swap_.read(options_.clock(), meminfo_text(), at_once, of(all, Signal::kSwapAvailable));
 }
 
 void NodeSource::read_filesystems(Observations& all) const {

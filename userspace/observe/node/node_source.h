@@ -51,8 +51,9 @@ class NodeSource {
   std::optional<Bytes> unaccounted() const { return unaccounted_; }
   void read_pids(Observations& all);
   // From the meminfo that read_memory() or memory_capacity() read last. Unknown where there is no
-  // swap: none left and none at all are not the same.
-  void read_swap(Observations& all);
+  // swap: none left and none at all are not the same. Not `at_once`: a reading of some milliseconds
+  // ago will do (SwapSource::read()).
+  void read_swap(Observations& all, bool at_once = false);
   // As of the last read_swap(); absent: no swap, or unknown.
   const std::optional<SwapReading>& swap() const { return swap_.latest(); }
   // SwapSource::watch_without_swap().

@@ -84,8 +84,9 @@ void each_line(std::string_view text, Line&& line) {
 SwapSource::SwapSource(std::filesystem::path proc, std::filesystem::path sys)
     : proc_(std::move(proc)), sys_(std::move(sys)) {}
 
-void SwapSource::read(Instant at, std::string_view meminfo, std::optional<Observation>& free) {
-  if (read_at_ && at - *read_at_ < hold_) return;
+void SwapSource::read(Instant at, std::string_view meminfo, bool at_once,
+                      std::optional<Observation>& free) {
+  if (!at_once && read_at_ && at - *read_at_ < hold_) return;
   read_at_ = at;
   free.reset();
   SwapReading reading;

@@ -25,8 +25,8 @@ class SwapSource {
 
   // `meminfo`: the text of /proc/meminfo at `at`; empty: it cannot be read, and nothing is known.
   // Taken again only after a while: 50 ms, down to 5 ms if the memory that is left could be gone
-  // before. `free`: swap.available.
-  void read(Instant at, std::string_view meminfo, std::optional<Observation>& free);
+  // before; or at once. `free`: swap.available.
+  void read(Instant at, std::string_view meminfo, bool at_once, std::optional<Observation>& free);
   const std::optional<SwapReading>& latest() const { return reading_; }
   // Readings also without swap (headroom.thrashAware).
   void watch_without_swap(bool wanted) { without_swap_ = wanted; }

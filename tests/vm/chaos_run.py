@@ -10,6 +10,7 @@ import re
 import time
 
 from chaos_plan import FAULTS, KILLED, KILLS, SUSPEND, plan
+from lateness import Lateness, longest_ms
 from node import ETC, Node, Pod, kubelet_configuration
 
 MEMORY, CPUS = "3G", 2
@@ -41,6 +42,7 @@ def bystanders(node) -> list[Pod]:
 class Chaos:
     def __init__(self, node: Node, seed: int):
         self.node, self.vm, self.seed = node, node.vm, seed
+        self.lateness = Lateness(node.vm, "CLOCK_MONOTONIC")
         self.violations: list[str] = []
         self.faults: collections.Counter = collections.Counter()
         self.hogs: list[Pod] = []
@@ -134,8 +136,8 @@ class Chaos:
                    for entry in map(json.loads, said.splitlines())]
         return [each for each in sorted(entries, key=lambda each: each[0]) if each[0] > self.since]
 
-    def kernel_kills(self) -> list[tuple[str, float | None]]:
-        """Each pod that the kernel's OOM killer took, and how long headroomd was ready by then; None: it was not."""
+    def kernel_kills(self) -> list[tuple[str, float, float | None]]:
+        """Each pod that the kernel's OOM killer took, when, and how long headroomd was ready by then; None: it was not."""
         ready_since: float | None = self.since
         found = []
         for at, entry in self.journal():
@@ -144,7 +146,7 @@ class Chaos:
             elif str(entry["MESSAGE"]) == KILLED:
                 ready_since = None
             elif match := OOM_KILL.search(str(entry["MESSAGE"])):
-                found.append((match[1], None if ready_since is None else at - ready_since))
+                found.append((match[1], at, None if ready_since is None else at - ready_since))
         return found
 
     def check_ends(self) -> None:
@@ -162,9 +164,12 @@ class Chaos:
     def check_kernel_kills(self) -> list[str]:
         """A daemon that is not there prevents nothing: what died meanwhile is counted."""
         kills = self.kernel_kills()
-        for name, ready in kills:
+        late = self.lateness.read()
+        for name, at, ready in kills:
             if ready is not None:
-                self.violated(f"the kernel's OOM killer took {name} while headroomd was there, for {ready:.1f} s")
+                stood_still = longest_ms(late, int((at - 10) * 1e9), int(at * 1e9))
+                self.violated(f"the kernel's OOM killer took {name} while headroomd was there, for {ready:.1f} s; "
+                              f"in the 10 s before a CPU of the machine stood still for {stood_still:.0f} ms")
         counted = self.node.kernel_oom_kills() - self.oom_kills
         if len(kills) != counted:
             others = [str(entry["MESSAGE"]) for _, entry in self.journal()
@@ -172,8 +177,8 @@ class Chaos:
             missed = self.vm.run("journalctl -q -b -o cat SYSLOG_IDENTIFIER=systemd-journald | grep -c 'Missed .* kernel'").out.strip()
             self.violated(f"the kernel counts {counted} OOM kills, its log has {len(kills)} of pods, {kills}, and of others {others}; "
                           f"journald says {missed} times that it missed what the kernel logged")
-        self.killed_without_daemon = [name for name, ready in kills if ready is None]
-        return [name for name, _ in kills]
+        self.killed_without_daemon = [name for name, _, ready in kills if ready is None]
+        return [name for name, *_ in kills]
 
     def check_end(self) -> None:
         if self.pids() != self.began_as:
@@ -196,6 +201,7 @@ class Chaos:
             self.violated(f"units left behind: {left}")
 
     def run(self, seconds: float, faults: bool) -> None:
+        self.lateness.start()
         self.others = bystanders(self.node)
         self.began_as = self.pids()
         self.vm.run("sleep 5")
@@ -241,6 +247,7 @@ def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
         finally:
             if chaos.violations:
                 print(f"    replay: make chaos SEED={seed} MINUTES={seconds / 60:g}")
+            chaos.lateness.stop()
             node.stop()
             evictions = len(node.evictions())
             vm.run(f"umount {logs}; true", timeout=60)

@@ -7,16 +7,20 @@ daemon is as late then, whatever it does.
 
 import json
 
-# In the guest, for one CPU: times of CLOCK_BOOTTIME in nanoseconds, a line for each wake that was late.
+# In the guest, for one CPU: times in nanoseconds, a line for each wake that was late. A CPU that goes offline takes the thread off it.
 WATCH = """
 import ctypes, os, sys, time
-cpu, file = int(sys.argv[1]), sys.argv[2]
-os.sched_setaffinity(0, {cpu})
+cpu, file, clock = int(sys.argv[1]), sys.argv[2], getattr(time, sys.argv[3])
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
 ctypes.CDLL(None).mlockall(3)
-now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+now = lambda: time.clock_gettime_ns(clock)
 with open(file, "w", buffering=1) as late:
     while True:
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except OSError:
+            time.sleep(0.1)
+            continue
         due = now() + 20_000_000
         time.sleep(0.02)
         woke = now()
@@ -26,18 +30,21 @@ with open(file, "w", buffering=1) as late:
 
 
 class Lateness:
-    """Watches a VM from start() on."""
+    """Watches a VM from start() on, by a clock of Python's module time. CLOCK_MONOTONIC stands still while the machine is suspended."""
 
-    def __init__(self, vm):
-        self.vm = vm
+    def __init__(self, vm, clock: str = "CLOCK_BOOTTIME"):
+        self.vm, self.clock = vm, clock
 
     def start(self) -> None:
         self.vm.put(WATCH.encode(), "/run/lateness.py")
         for cpu in range(int(self.vm.run("nproc", check=True).out)):
-            self.vm.spawn(f"exec /opt/headroom/bin/python3 /run/lateness.py {cpu} /run/late.{cpu}", unit=f"lab-lateness-{cpu}")
+            self.vm.spawn(f"exec /opt/headroom/bin/python3 /run/lateness.py {cpu} /run/late.{cpu} {self.clock}", unit=f"lab-lateness-{cpu}")
+
+    def stop(self) -> None:
+        self.vm.run("systemctl stop 'lab-lateness-*'")
 
     def read(self) -> list[tuple[int, int]]:
-        """Intervals, in nanoseconds of CLOCK_BOOTTIME, in which a CPU did not run what was to run."""
+        """Intervals, in nanoseconds of the clock, in which a CPU did not run what was to run."""
         return [tuple(json.loads(line)) for line in self.vm.run("cat /run/late.*", check=True).out.splitlines()]
 
 

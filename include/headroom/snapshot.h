@@ -127,15 +127,20 @@ inline std::optional<Bytes> memory_and_swap(const hr_record& record) {
 
 // The memory that the processes hold, and that is free when they end: anonymous and shared memory,
 // page tables, stacks. Page cache stays after their end.
-inline std::optional<Bytes> held_by_processes(const hr_record& record) {
-  constexpr std::uint32_t kNeeded = HR_MEMORY_USAGE | HR_MEMORY_STAT;
-  if ((record.valid & kNeeded) != kNeeded || record.anon == HR_UNKNOWN) return std::nullopt;
+inline std::optional<Bytes> held_by_statistics(const hr_record& record) {
+  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN) return std::nullopt;
   const auto known = [](hr_u64 value) {
     return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
   };
-  const std::int64_t held = known(record.anon) + known(record.shmem) + known(record.kernel_stack) +
-                            known(record.pagetables);
-  return Bytes{std::min(held, static_cast<std::int64_t>(record.memory_usage))};
+  return Bytes{known(record.anon) + known(record.shmem) + known(record.kernel_stack) +
+               known(record.pagetables)};
+}
+
+// The same, and no more than its memory.current, which falls at once.
+inline std::optional<Bytes> held_by_processes(const hr_record& record) {
+  const auto held = held_by_statistics(record);
+  if (!held || !(record.valid & HR_MEMORY_USAGE)) return std::nullopt;
+  return std::min(*held, Bytes{static_cast<std::int64_t>(record.memory_usage)});
 }
 
 // What MemAvailable does not count as available of what the cgroup is charged: all but page cache

@@ -15,15 +15,23 @@ std::int64_t value_or_zero(std::uint64_t value) {
   return value == HR_UNKNOWN ? 0 : static_cast<std::int64_t>(value);
 }
 
+std::optional<std::int64_t> count_of(std::optional<Bytes> bytes) {
+  return bytes ? std::optional(bytes->count) : std::nullopt;
+}
+
 std::optional<std::int64_t> memory_of_processes(const hr_record& record) {
-  const auto held = held_by_processes(record);
-  return held ? std::optional(held->count) : std::nullopt;
+  return count_of(held_by_processes(record));
 }
 
 // The same with what the kernel holds for them, such as pipes and sockets.
 std::optional<std::int64_t> charge_of(const hr_record& record) {
-  const auto held = unreclaimable_charge(record);
-  return held ? std::optional(held->count) : std::nullopt;
+  return count_of(unreclaimable_charge(record));
+}
+
+std::optional<std::int64_t> with_swap(std::optional<std::int64_t> memory, const hr_record& record,
+                                      SwapUse swap_use) {
+  if (!memory || swap_use == SwapUse::kIgnored) return memory;
+  return *memory + value_or_zero(record.swap_usage);
 }
 
 std::optional<Bytes> memory_and_swap(const PodReading* reading) {
@@ -65,8 +73,7 @@ std::optional<std::int64_t> predicted_release(Signal signal, const PodReading& r
     const auto memory = signal == Signal::kKernelMemAvailable
                             ? charge_of(*reading.record)
                             : memory_of_processes(*reading.record);
-    if (!memory || swap_use == SwapUse::kIgnored) return memory;
-    return *memory + value_or_zero(reading.record->swap_usage);
+    return with_swap(memory, *reading.record, swap_use);
   }
   if (signal == Signal::kPidAvailable && (reading.record->valid & HR_PIDS))
     return static_cast<std::int64_t>(reading.record->pids_current);
@@ -110,23 +117,15 @@ Duration predicted_time(const PodReading& reading) {
 
 namespace {
 
-// What a pod that dies still holds by memory.stat, as memory.available is read from that of the
-// root. Its memory.current falls at once. The statistics follow when they are flushed, and a flush
-// that was interrupted keeps others from flushing: until it goes on, what has come back would
-// neither be available yet nor still to come.
-std::optional<std::int64_t> left_by_statistics(const hr_record& record) {
-  if (!(record.valid & HR_MEMORY_STAT) || record.anon == HR_UNKNOWN) return std::nullopt;
-  return value_or_zero(record.anon) + value_or_zero(record.shmem) +
-         value_or_zero(record.kernel_stack) + value_or_zero(record.pagetables);
-}
-
+// By memory.stat for a pod that dies, as memory.available is read from that of the root. Its
+// memory.current falls at once. The statistics follow when they are flushed, and a flush that was
+// interrupted keeps others from flushing: until it goes on, what has come back would neither be
+// available yet nor still to come.
 std::optional<std::int64_t> left_of_pod(Signal signal, const PodReading& reading,
                                         SwapUse swap_use) {
   if (signal != Signal::kMemoryAvailable || !reading.record)
     return predicted_release(signal, reading, {}, swap_use);
-  const auto memory = left_by_statistics(*reading.record);
-  if (!memory || swap_use == SwapUse::kIgnored) return memory;
-  return *memory + value_or_zero(reading.record->swap_usage);
+  return with_swap(count_of(held_by_statistics(*reading.record)), *reading.record, swap_use);
 }
 
 // What is left to come of the victim, of the pod or of the part that goes.
@@ -176,7 +175,7 @@ std::optional<std::int64_t> left_by_processes(Signal signal, const PodReading& r
   const auto anon = static_cast<std::int64_t>(reading.record->anon);
   if (anon < kNothing.count) return 0;
   if (signal == Signal::kSwapAvailable) return held;
-  return swap_use == SwapUse::kIgnored ? anon : anon + value_or_zero(reading.record->swap_usage);
+  return with_swap(anon, *reading.record, swap_use);
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
 }
 
 void FlushPlan::set_limits(const Policy& policy, const Verdict& verdict) {
+  const std::chrono::duration<double> filling = kShare * kInterrupted;
+  near_ = error_ +
+          static_cast<std::int64_t>(filling.count() * static_cast<double>(policy.fastest_fill));
   limits_.clear();
   for (const ThresholdReading& reading : verdict.thresholds)
     if (reading.limit && policy.thresholds[reading.index].signal == Signal::kMemoryAvailable)
@@ -59,7 +62,7 @@ void FlushPlan::set_limits(const Policy& policy, const Verdict& verdict) {
 bool FlushPlan::due(const std::optional<Observation>& available, Instant at) const {
   if (!available || at < next_) return false;
   return std::any_of(limits_.begin(), limits_.end(), [&](std::int64_t limit) {
-    return std::abs(available->available - limit) <= error_;
+    return std::abs(available->available - limit) <= near_;
   });
 }
 

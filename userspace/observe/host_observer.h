@@ -71,15 +71,24 @@ class PressureWindow {
 // have come together, and each CPU keeps up to 64 more to itself (memcg_rstat_updated() and
 // memcg_vmstats_needs_flush(), mm/memcontrol.c, 6.12). A change is a page, or more: at 256 CPUs of
 // 4 KiB pages the sum may be off by 128 MiB until the kernel's own flush, every two seconds.
+//
+// And more while another's flush was interrupted between two CPUs: it has already set the count of
+// changes back, so that readers flush nothing until it goes on (mem_cgroup_css_rstat_flush(), 7.2).
 
 class FlushPlan {
  public:
   // A flush is made after this many times the time that the last one took: one twentieth of a CPU.
   static constexpr std::int64_t kPause = 19;
+  // For how long a flush may be interrupted: some turns of the CPU's other tasks.
+  static constexpr Duration kInterrupted = std::chrono::milliseconds(20);
+  // What is filled meanwhile is missing from the reading, and the guard lets seven eighths of what
+  // the reading leaves be used (GuardControl::kEighths).
+  static constexpr std::int64_t kShare = 8;
 
   FlushPlan(std::int64_t cpus, std::int64_t page_size) : error_(2 * 64 * cpus * page_size) {}
 
-  // How far memory.available may be from what it would be after a flush, in bytes.
+  // How far memory.available may be from what it would be after a flush, in bytes, while no other
+  // flush is interrupted.
   std::int64_t error() const { return error_; }
   // The limits of memory.available, as of the last judgement.
   void set_limits(const Policy& policy, const Verdict& verdict);
@@ -88,6 +97,7 @@ class FlushPlan {
 
  private:
   std::int64_t error_;
+  std::int64_t near_ = error_;  // a limit, in bytes
   std::vector<std::int64_t> limits_;
   Instant next_{};
 };

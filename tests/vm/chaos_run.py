@@ -12,6 +12,7 @@ import time
 from chaos_plan import FAULTS, KILLED, KILLS, SUSPEND, plan
 from lateness import Lateness, longest_ms
 from node import ETC, Node, Pod, kubelet_configuration
+from standstill import LIMIT, Standstill
 
 MEMORY, CPUS = "3G", 2
 # A stopped journald reads what the kernel logged when it goes on: nothing of it may be overwritten until then.
@@ -42,7 +43,7 @@ def bystanders(node) -> list[Pod]:
 class Chaos:
     def __init__(self, node: Node, seed: int):
         self.node, self.vm, self.seed = node, node.vm, seed
-        self.lateness = Lateness(node.vm, "CLOCK_MONOTONIC")
+        self.lateness, self.standstill = Lateness(node.vm, "CLOCK_MONOTONIC"), Standstill(node.vm)
         self.violations: list[str] = []
         self.faults: collections.Counter = collections.Counter()
         self.hogs: list[Pod] = []
@@ -161,6 +162,11 @@ class Chaos:
         if logged != kills:
             self.violated(f"the kernel's log has {logged} kills of headroomd by faults, there were {kills}")
 
+    def check_standstill(self) -> None:
+        """The loop never stood still: no fault stops it for that long."""
+        for each in self.standstill.read():
+            self.violated(f"headroomd's loop did nothing for {LIMIT} s until {each['at']:.1f} s after boot: {json.dumps(each['threads'])}")
+
     def check_kernel_kills(self) -> list[str]:
         """A daemon that is not there prevents nothing: what died meanwhile is counted."""
         kills = self.kernel_kills()
@@ -185,6 +191,7 @@ class Chaos:
             self.violated(f"pods that had to stay: {self.began_as} at the start, {self.pids()} at the end")
         self.check_records(self.check_kernel_kills())
         self.check_ends()
+        self.check_standstill()
         files, threads, mebibytes = self.own_size()
         if (files > self.size[0] + MAX_FILES or threads > self.size[1] + MAX_THREADS or mebibytes > self.size[2] + MAX_MIB):
             self.violated(f"descriptors, threads and MiB were {self.size} and are {files, threads, mebibytes}")
@@ -202,6 +209,7 @@ class Chaos:
 
     def run(self, seconds: float, faults: bool) -> None:
         self.lateness.start()
+        self.standstill.start()
         self.others = bystanders(self.node)
         self.began_as = self.pids()
         self.vm.run("sleep 5")
@@ -248,6 +256,7 @@ def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
             if chaos.violations:
                 print(f"    replay: make chaos SEED={seed} MINUTES={seconds / 60:g}")
             chaos.lateness.stop()
+            chaos.standstill.stop()
             node.stop()
             evictions = len(node.evictions())
             vm.run(f"umount {logs}; true", timeout=60)

@@ -911,7 +911,9 @@ int sweep_number(void* ctx) {
 
 /*
  * What brings the counters up to date for it: the kernel lets no program that is called flush. The
- * iterator over tasks runs this for one task, the caller.
+ * iterator over tasks runs this for one task, the caller. It returns 1, "the same object again"
+ * (bpf_iter_run_prog()): each read of one open iterator runs it, and the kernel allocates its
+ * buffer of 32 KiB once, not when memory is short.
  */
 SEC("iter.s/task")
 int sweep_flush(struct bpf_iter__task* ctx) {
@@ -925,8 +927,8 @@ int sweep_flush(struct bpf_iter__task* ctx) {
     if (own) top = bpf_cgroup_ancestor(own, 0);
     bpf_rcu_read_unlock();
   }
-  if (!top) return 0;
+  if (!top) return 1;
   flush(top);
   bpf_cgroup_release(top);
-  return 0;
+  return 1;
 }

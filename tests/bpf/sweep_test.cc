@@ -431,6 +431,14 @@ TEST_F(Sweep, FortyThousandCgroupsAreAllSeen) {
   remove_all();
 }
 
+// One iterator is read again and again.
+TEST_F(Sweep, FlushesMemoryAsOftenAsItIsAsked) {
+  const bool first = sweep_->flush_memory();
+  for (int time = 2; time <= 5; ++time)
+    EXPECT_EQ(sweep_->flush_memory(), first) << "time " << time;
+  if (!first) GTEST_SKIP() << "this kernel lets no program that is called flush memory";
+}
+
 TEST_F(Sweep, AnUrgentPassFlushesNoCpuTime) {
   if (!sweep_->by_call()) GTEST_SKIP() << "here each pass flushes";
   ASSERT_TRUE(sweep_->sweep());

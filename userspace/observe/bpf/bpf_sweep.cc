@@ -103,6 +103,7 @@ BpfSweep::~BpfSweep() {
   if (records_) munmap(records_, whole_pages(capacity_ * sizeof(hr_record)));
   if (change_stamps_) munmap(change_stamps_, whole_pages(capacity_ * sizeof(hr_change_stamp)));
   link_.reset();
+  flush_.reset();
   flush_link_.reset();
   note_links_.clear();
   if (program_) sweep_bpf__destroy(program_);
@@ -189,6 +190,7 @@ void BpfSweep::attach_flush() {
   DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
                       .link_info_len = sizeof where);
   flush_link_.reset(bpf_program__attach_iter(program_->progs.sweep_flush, &opts));
+  if (flush_link_) flush_.reset(bpf_iter_create(bpf_link__fd(flush_link_.get())));
 }
 
 // Without one of them an update, or a change of the tree, would go unnoticed.
@@ -252,6 +254,12 @@ Result<> BpfSweep::run_iterator(const bpf_link* link) {
   while (got < 0 && errno == EINTR && program_->bss->pass.next == 0);
   if (got < 0) return errno_failure("read an iterator", errno);
   return {};
+}
+
+// The read fails with EAGAIN: the iterator stays at its one task.
+void BpfSweep::run_flush() {
+  char nothing = 0;
+  static_cast<void>(!::read(flush_.get(), &nothing, sizeof nothing));
 }
 
 Result<> BpfSweep::call(const bpf_program* program) {
@@ -335,10 +343,11 @@ Result<> BpfSweep::make_pass() {
 }
 
 bool BpfSweep::flush_memory() {
-  if (!flush_link_) return false;
+  if (!flush_) return false;
   hr_sweep_pass& pass = program_->bss->pass;
   pass.flushed = 0;
-  return run_iterator(flush_link_.get()) && pass.flushed & HR_MEMORY_STAT;
+  run_flush();
+  return pass.flushed & HR_MEMORY_STAT;
 }
 
 std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
@@ -367,7 +376,7 @@ void BpfSweep::begin_pass() {
 void BpfSweep::flush() {
   hr_sweep_pass& pass = program_->bss->pass;
   if (by_call_) pass.flushed = 0;
-  if (flush_link_ && !urgent_) static_cast<void>(run_iterator(flush_link_.get()));
+  if (flush_ && !urgent_) run_flush();
   // The first pass shows what an iterator flushes; until then memory.stat is flushed here too.
   if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
     std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it

@@ -151,6 +151,7 @@ class BpfSweep final : public CgroupSource {
   void begin_pass();
   void flush();
   Result<> run_iterator(const bpf_link* link);
+  void run_flush();
   Result<> call(const bpf_program* program);
   Result<> make_pass();
   Result<> walk_tree();
@@ -163,8 +164,9 @@ class BpfSweep final : public CgroupSource {
   bool by_call_ = false;
   std::uint32_t call_limit_ = 0;
   std::uint32_t calls_ = 0;
-  std::unique_ptr<bpf_link, DestroyLink> link_;        // of the pass; null: it is made of calls
-  std::unique_ptr<bpf_link, DestroyLink> flush_link_;  // null: the pass flushes, or nothing can
+  std::unique_ptr<bpf_link, DestroyLink> link_;  // of the pass; null: it is made of calls
+  std::unique_ptr<bpf_link, DestroyLink> flush_link_;
+  Fd flush_;  // each read of it flushes; none: the pass flushes, or nothing can
   bool notes_updates_ = false;
   std::string updated_refused_;                     // empty: they were not, or not tried
   Links note_links_;                                // of what notes the updated cgroups

@@ -2,7 +2,7 @@
 // workload: what the lab's pods run. It holds memory, and takes more at a given rate.
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
-//   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE]
+//   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE] [--log FILE]
 //   [--probe SECONDS] [--kind anonymous|pipes|sockets|page-tables|tmpfs]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
@@ -13,7 +13,9 @@
 // no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
 // FILE once --hold is held. --probe runs for so many seconds and says how late it was (probe.h);
 // the pages it needs are those of --hold and --map. --kind says what memory the ramp takes: the
-// kernel holds pipes, sockets and page tables; all of it ends with the process. Sizes take K, M, G.
+// kernel holds pipes, sockets and page tables; all of it ends with the process. --log says in FILE
+// when how much anonymous memory was taken: two 64-bit numbers for each MiB, nanoseconds since boot
+// and bytes, of which a process that is killed leaves what it had written. Sizes take K, M, G.
 #include "probe.h"
 
 #include <fcntl.h>
@@ -40,6 +42,7 @@ struct Options {
   std::uint64_t hold = 0, rate = 0, until = 0, after = 0, tasks = 0, probe = 0;
   const char* map = nullptr;
   const char* write = nullptr;
+  const char* log = nullptr;
   std::string kind = "anonymous";
   bool deaf = false, exit = false, huge = false, random = false, churn = false;
 };
@@ -95,6 +98,8 @@ Options parse(int argc, char** argv) {
       options.map = value;
     else if (key == "--write")
       options.write = value;
+    else if (key == "--log")
+      options.log = value;
     else if (key == "--kind")
       options.kind = value;
     else if (key == "--after")
@@ -113,6 +118,43 @@ void fill(volatile char* page, std::minstd_rand& chance) {
     words[i] = static_cast<std::uint32_t>(chance()) * 2'654'435'761U;
 }
 
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+// What --log says.
+class Log {
+ public:
+  void open(const char* file) {
+    const int fd = ::open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    void* memory = MAP_FAILED;
+    if (fd >= 0 && ::ftruncate(fd, kCount * sizeof(Entry)) == 0)
+      memory = ::mmap(nullptr, kCount * sizeof(Entry), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (memory == MAP_FAILED) {
+      std::perror("workload: log");
+      std::exit(1);
+    }
+    entries_ = static_cast<Entry*>(memory);
+  }
+  void add(std::uint64_t bytes) {
+    taken_ += bytes;
+    if (!entries_ || next_ == kCount) return;
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    entries_[next_++] = {static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                             static_cast<std::uint64_t>(now.tv_nsec),
+                         taken_};
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t at, bytes;
+  };
+  static constexpr std::size_t kCount = 1 << 14;
+  Entry* entries_ = nullptr;
+  std::size_t next_ = 0;
+  std::uint64_t taken_ = 0;
+} progress;
+
 // Takes and dirties anonymous memory, a page at a time: as a heap grows.
 volatile char* take(std::uint64_t size, bool huge, bool random) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -126,6 +168,7 @@ volatile char* take(std::uint64_t size, bool huge, bool random) {
   for (std::uint64_t at = 0; at < size; at += 4096) {
     if (random) fill(pages + at, chance);
     pages[at] = 1;
+    if ((at + 4096) % kMiB == 0) progress.add(kMiB);
   }
   return pages;
 }
@@ -257,6 +300,7 @@ void write_to(const char* file) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.deaf) std::signal(SIGTERM, SIG_IGN);
+  if (options.log) progress.open(options.log);
   raise_descriptor_limit();
   for (std::uint64_t i = 0; i < options.tasks; ++i)
     std::thread([] {

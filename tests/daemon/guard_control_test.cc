@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the guard is relied on: while it is seen to look.
+#include "base/log/journal.h"
 #include "daemon/sources/node_sources.h"
 
 #include <gtest/gtest.h>
@@ -155,6 +156,51 @@ TEST_F(GuardControllerTest, IsNotTrustedWhileItsSumMovesApartFromMemoryStat) {
   EXPECT_TRUE(set_beside_memory_stat(200ms, 1900_MiB)) << "it has agreed in ten turns";
   alarm_.look.working_set = 3_GiB;
   EXPECT_TRUE(set_beside_memory_stat(210ms, 3924_MiB)) << "both have grown by 2 GiB";
+}
+
+class GuardControllerLogTest : public GuardControllerTest {
+ protected:
+  // What is logged while memory.stat says for so many turns that this is in use.
+  std::string logged(int turns, Bytes used) {
+    testing::internal::CaptureStderr();
+    {
+      const log::Logging logging("warning");
+      for (int turn = 0; turn < turns; ++turn)
+        set_beside_memory_stat(at_ += 10ms, used);
+    }
+    return testing::internal::GetCapturedStderr();
+  }
+
+  void SetUp() override {
+    alarm_.looked = 1;
+    EXPECT_EQ(logged(1, 900_MiB), "");
+  }
+
+  Duration at_{};
+};
+
+TEST_F(GuardControllerLogTest, SaysThatTheSumsHaveMovedApartOnceTheyStayApart) {
+  EXPECT_EQ(logged(GuardControl::kAgreements - 1, 1924_MiB), "");
+  const std::string log = logged(1, 1924_MiB);
+  EXPECT_NE(log.find("moved apart by -1048576 KiB"), std::string::npos) << log;
+  EXPECT_EQ(logged(20, 1924_MiB), "") << "once";
+}
+
+// A node that is not added up, while memory fills.
+TEST_F(GuardControllerLogTest, SaysSoWhenTheyMoveFurtherApartInEachTurn) {
+  std::string log;
+  for (int turn = 1; turn <= 20; ++turn)
+    log += logged(1, Bytes{(900_MiB).count + turn * (100_MiB).count});
+  EXPECT_NE(log.find("moved apart"), std::string::npos) << log;
+  EXPECT_EQ(log.find("moved apart"), log.rfind("moved apart")) << "once: " << log;
+}
+
+// A killed pod's memory is back in the guard's sum, and not yet in memory.stat.
+TEST_F(GuardControllerLogTest, SaysNothingWhenMemoryStatFollows) {
+  EXPECT_EQ(logged(GuardControl::kAgreements - 1, 1924_MiB), "");
+  EXPECT_EQ(safe_until(at_), std::nullopt) << "it is not relied on meanwhile";
+  EXPECT_EQ(logged(2 * GuardControl::kAgreements, 900_MiB), "");
+  EXPECT_NE(safe_until(at_), std::nullopt);
 }
 
 }  // namespace

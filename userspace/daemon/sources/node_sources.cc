@@ -192,7 +192,9 @@ std::optional<Instant> GuardControl::safe_until(const Policy& policy, Instant no
 }
 
 // A node that the guard does not add up, such as one that was plugged in and never used, shows when
-// memory.stat moves and the guard's sum does not. Between the two readings memory may fill.
+// memory.stat moves and the guard's sum does not. Between the two readings memory may fill. What a
+// killed pod gives back the guard sees at once and memory.stat later: only if they stay apart is it
+// said.
 bool GuardControl::agrees(const Policy& policy, const std::optional<Observation>& memory) {
   if (!memory) return agreements_ >= kAgreements;
   const observe::MemoryAlarm::Look look = alarm_->latest_look();
@@ -201,18 +203,24 @@ bool GuardControl::agrees(const Policy& policy, const std::optional<Observation>
   const auto filled =
       static_cast<std::int64_t>(between.count() * static_cast<double>(policy.fastest_fill));
   const std::int64_t tolerance = kMinTolerance + 4 * lag_.count + std::max<std::int64_t>(filled, 0);
-  if (difference_ && std::abs(difference - *difference_) <= tolerance) {
-    if (agreements_ < kAgreements) ++agreements_;
+  const auto is_near = [&](std::int64_t other) {
+    return std::abs(difference - other) <= tolerance;
+  };
+  if (difference_ && is_near(*difference_)) {
+    agreements_ = std::min(agreements_ + 1, kAgreements);
   } else {
-    if (difference_ && agreements_ >= kAgreements)
-      log::warning(
-          "the guard's sum of memory and memory.stat have moved apart by {} KiB: "
-          "the loop looks by itself until they agree",
-          (difference - *difference_) / 1024);
     if (difference_) agreements_ = 0;
     difference_ = difference;
   }
-  return agreements_ >= kAgreements;
+  const bool agree = agreements_ >= kAgreements;
+  turns_apart_ = !agreed_ || is_near(*agreed_) ? 0 : turns_apart_ + 1;
+  if (turns_apart_ == kAgreements)
+    log::warning(
+        "the guard's sum of memory and memory.stat have moved apart by {} KiB: "
+        "the loop looks by itself until they agree",
+        (difference - *agreed_) / 1024);
+  if (agree) agreed_ = difference;
+  return agree;
 }
 
 // False if the guard has not checked for several of its longest periods; while not armed, it need

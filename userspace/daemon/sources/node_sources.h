@@ -161,6 +161,8 @@ class GuardControl {
   // The guard's working set less that of memory.stat: pages that are charged to no cgroup.
   std::optional<std::int64_t> difference_;
   int agreements_ = kAgreements;
+  std::optional<std::int64_t> agreed_;  // the difference when they last agreed in enough turns
+  int turns_apart_ = 0;                 // for how many turns it has been another one
 };
 
 class NodeSources {

@@ -6,7 +6,7 @@
         unit = vm.spawn("exec /opt/headroom/bin/hog 500M", properties=["MemoryHigh=200M"])
         vm.wait_until(f"grep -q '^high [1-9]' /sys/fs/cgroup/system.slice/{unit}/memory.events")
 
-The disk is a snapshot: whatever a test does is gone with the machine. There is no network.
+The disk is a snapshot: whatever a test does is gone with the machine. There is no network but the wires between machines.
 run() executes inside lab.slice, protected from memory pressure and preferred by the scheduler, so that the test keeps
 its eyes; anything that should feel the pressure, or make it, belongs in a unit of its own: spawn().
 """
@@ -114,6 +114,7 @@ class Lab:
     numa      nodes; topology "sockets=2,cores=2,threads=2"; device_node  the one a PCI device hangs on
     max_cpus  possible CPUs; plain_disks  further virtio disks, of 64 MiB each; max_memory  up to which plug_memory() goes
     cmdline   kernel words appended, e.g. "mitigations=auto"     keep_dir   where a failure leaves its evidence
+    ports     network cards, eth0 and on; plugged_into   another machine's port(), which this one's eth0 is connected to
     counted   time is counted in instructions: the same in every run, whatever else the machine does
     exclusive one VM at a time on this machine: latencies mean nothing otherwise
     """
@@ -122,11 +123,11 @@ class Lab:
                  swap: str | None = None, disk: str | None = None, disk_iops: int = 0, topology: str = "", numa: int = 1,
                  cmdline: str = "", keep_dir: Path | None = None, metrics_port: int | None = None, exclusive: bool = True,
                  counted: bool = False, device_node: int | None = None, max_cpus: int = 0, plain_disks: int = 0,
-                 max_memory: str = ""):
+                 max_memory: str = "", ports: int = 0, plugged_into: Path | None = None):
         self.kernel, self.payload, self.swap, self.disk, self.disk_iops = kernel, payload, swap, disk, disk_iops
         self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted,
                                     device_node=device_node, max_cpus=max_cpus, plain_disks=plain_disks,
-                                    max_memory=max_memory)
+                                    max_memory=max_memory, ports=ports, plugged_into=plugged_into)
         self.keep_dir, self.metrics_port, self.exclusive = keep_dir, metrics_port, exclusive
         self.boot_seconds = 0.0
         self.last: Result | None = None  # the latest command's, for a failing test's report
@@ -244,6 +245,9 @@ class Lab:
     def run(self, script: str, timeout: float = 30, check: bool = False, data: bytes = b"") -> Result:
         """Run a shell script as root, with DATA as its standard input."""
         return self.start(script, timeout, data).wait(check)
+
+    def port(self, number: int) -> Path:
+        return qemu.port(self.run_dir, number)
 
     def plug_memory(self, size: str, node: int = 0) -> None:
         qemu.plug_memory(self.run_dir, size, node)

@@ -25,10 +25,10 @@ def admit(cluster) -> None:
 
 
 class ClusterNode(KubeNode):
-    """Its pods are the cluster's: none is made here."""
+    """Its pods are the cluster's: none is made here. The node is the machine of the control plane, or another one."""
 
-    def __init__(self, cluster):
-        super().__init__(cluster.vm)
+    def __init__(self, cluster, vm=None):
+        super().__init__(vm or cluster.vm)
         self.cluster = cluster
 
     def give_account_token(self) -> None:

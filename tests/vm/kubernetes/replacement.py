@@ -7,7 +7,8 @@ The witness in the guest says when; neither headroomd's nor the kubelet's word i
 import json
 import statistics
 
-from cluster import IMAGE, THRESHOLD_MIB, condition
+from cluster import condition
+from worker import IMAGE, THRESHOLD_MIB
 
 NAMESPACE = "shop"
 OUT = "/run/witness.jsonl"

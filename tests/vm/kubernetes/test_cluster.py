@@ -16,6 +16,7 @@ from cluster_node import ClusterNode, admit, objects
 from kube_node import RUN
 from lab import Skip
 from node import unreclaimable
+from worker import THRESHOLD_MIB
 
 MEMORY, CPUS = "4G", 2
 METRICS_PORT, HTTPS_PORT = 9750, 9751
@@ -54,7 +55,7 @@ def test_pods_and_thresholds_are_the_kubelets(vm):
         assert re.search(rf'memory.available: "600Mi" +# {RUN}/kubelet.yaml:\d+', config), config
         limit = int(vm.run("cat /sys/fs/cgroup/kubepods.slice/memory.max", check=True).out)
         limits = {each["signal"]: each["limit"] for each in node.status()["thresholds"]}
-        assert limits["allocatableMemory.available"] == clusters.THRESHOLD_MIB << 20 < limit, limits
+        assert limits["allocatableMemory.available"] == THRESHOLD_MIB << 20 < limit, limits
         # The container that runs in the cgroup which containerd and systemd made for it.
         status, = web["status"]["containerStatuses"]
         container = status["containerID"].removeprefix("containerd://")

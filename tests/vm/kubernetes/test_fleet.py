@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three nodes, of which one is this machine and two have no kubelet: where kube-scheduler, with headroom's extender, puts pods while
-the CPUs here are contended, and what is done here while the control plane is dead.
+"""Three machines, each a node, and the control plane on the first: where kube-scheduler, with headroom's extender, puts pods while
+the CPUs of that one are contended, and what is done there while the control plane is dead.
 
 `make test-kubernetes`; the cluster is this file's own.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -13,10 +14,10 @@ from pathlib import Path
 import cluster as clusters
 import replacement
 from cluster_node import ACCOUNT, ClusterNode
+from lab import Lab
 
-MEMORY, CPUS = "4G", 2
+MEMORY, CPUS, PORTS = "4G", 2, 2
 ROOT = Path(__file__).resolve().parents[3]
-HOLLOW = ("hollow-1", "hollow-2")
 BURNERS, ROUNDS = 6, 3
 CONTENDED = 0.25  # the extender gives no point for this
 OUT = "/run/placements.jsonl"
@@ -45,6 +46,33 @@ def start_extender(cluster) -> None:
     cluster.start_scheduler(f"--config={clusters.ETC}/scheduler.yaml")
 
 
+@contextlib.contextmanager
+def workers(cluster):
+    """As many further machines as have a port, with both programs of headroom; they leave the cluster at the end."""
+    with contextlib.ExitStack() as stack:
+        names = []
+        for number in range(PORTS):
+            vm = stack.enter_context(Lab(kernel=cluster.vm.kernel, memory=MEMORY, cpus=CPUS, payload=cluster.vm.payload,
+                                         plugged_into=cluster.vm.port(number), exclusive=False))
+            names.append(cluster.join(vm, number + 1).name)
+            stack.callback(cluster.ask, "DELETE", f"/api/v1/nodes/{names[-1]}")
+            node = stack.enter_context(ClusterNode(cluster, vm))
+            node.start_both(scheduling={"statusAnnotation": True})
+            occupy(cluster, names[-1])
+        yield names
+
+
+def occupy(cluster, name: str) -> None:
+    """Requests of a pod on that node, so that the scheduler prefers the first one while no CPU is contended."""
+    spec = replacement.pod_spec("--hold", "1M", request="300Mi")
+    spec["nodeSelector"] = {"kubernetes.io/hostname": name}
+    spec["containers"][0]["resources"]["requests"]["cpu"] = "500m"
+    path = f"/apis/apps/v1/namespaces/{replacement.NAMESPACE}/deployments"
+    answer = cluster.ask("POST", path, replacement.deployment(f"on-{name}", spec))
+    assert answer.code == 201, answer
+    cluster.wait(f"a pod runs on {name}", lambda: replacement.running(cluster, f"on-{name}"), 300)
+
+
 def frozen_burners(cluster) -> str:
     """Pods of next to no weight that want all of the CPUs when they are thawed: for the cluster's own programs, which have a hundred
     times as much, the machine is as before. Their cgroup.freeze files."""
@@ -68,6 +96,13 @@ def frozen_burners(cluster) -> str:
 def freeze(vm, files: str, value: int) -> float:
     """The guest's clock right before."""
     return float(vm.run(f"date +%s.%N; for file in {files}; do echo {value} > $file; done", check=True).out.split()[0])
+
+
+def place_pods(cluster) -> None:
+    """One after the other, until placements.service is stopped."""
+    cluster.vm.put(b"", OUT)
+    cluster.vm.spawn(f"exec /opt/headroom/bin/python3 /opt/headroom/bin/placements.py {OUT} {cluster.node} {replacement.NAMESPACE} "
+                     "2>/run/placements.log", unit="placements.service")
 
 
 def seen_since(vm, at: float, what: str) -> list[dict]:
@@ -102,22 +137,23 @@ def test_pods_go_elsewhere_while_the_cpus_are_contended(vm):
     with ClusterNode(cluster) as node:
         node.start_both(scheduling={"statusAnnotation": True})
         start_extender(cluster)
-        for program, words in (("hollow_nodes", HOLLOW), ("placements", (OUT, cluster.node, replacement.NAMESPACE))):
-            vm.spawn(f"exec /opt/headroom/bin/python3 /opt/headroom/bin/{program}.py {' '.join(words)} 2>/run/{program}.log",
-                     unit=f"{program}.service")
         files = frozen_burners(cluster)
-        cluster.wait("pods come here while nothing waits", lambda: last_places(vm, 0) == {cluster.node}, 300)
-        rounds = [contend(cluster, files) for _ in range(ROUNDS)]
+        with workers(cluster) as others:
+            place_pods(cluster)
+            cluster.wait("pods come here while nothing waits", lambda: last_places(vm, 0) == {cluster.node}, 300)
+            rounds = [contend(cluster, files) for _ in range(ROUNDS)]
+            elsewhere = {each["placed"] for each in seen_since(vm, 0, "placed")} - {cluster.node}
+            vm.stop("placements", "headroom-extender")
+            for name in others:
+                cluster.ask("DELETE", f"/apis/apps/v1/namespaces/{replacement.NAMESPACE}/deployments/on-{name}")
         for each in rounds:
             print("    {known:.1f} s after the load headroomd said so, {annotated:.2f} s later the node's annotation; the last pod here was made "
                   "{last:.2f} s after headroomd's word, pods were back {back:.0f} s after the end (emulated)".format(**each))
-        vm.stop("placements", "hollow_nodes", "headroom-extender")
-        for name in HOLLOW:
-            cluster.ask("DELETE", f"/api/v1/nodes/{name}")
         cluster.ask("DELETE", f"/apis/apps/v1/namespaces/{replacement.NAMESPACE}/deployments/burner")
         freeze(vm, files, 0)
         assert node.evictions() == [], node.evictions()
         assert max(each["last"] for each in rounds) <= 2, rounds
+        assert elsewhere and elsewhere <= set(others), elsewhere
 
 
 def test_a_dead_control_plane_changes_nothing_here(vm):

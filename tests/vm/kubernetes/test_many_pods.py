@@ -11,6 +11,7 @@ import time
 import cluster as clusters
 import replacement
 from cluster_node import ClusterNode
+from worker import Worker
 
 MEMORY, CPUS = "6G", 2
 PODS = 60
@@ -120,7 +121,7 @@ def restarts(vm, name: str, stop: str, start) -> None:
     vm.run(f"{stop}; sleep 5", timeout=120)
     # systemd does not forget a unit that ended as long as there are processes in its cgroup: containerd's shims.
     if vm.run(f"systemctl start {name}.service").code != 0:
-        start(node.cluster)
+        start(node.cluster.worker)
     node.cluster.wait("the node is ready", node.cluster.ready)
     since = node.kube_status()["podsAt"]
     node.wait_for(node.kube_status, lambda status: status.get("lastPollSucceeded") and status["podsAt"] > since, timeout=240)
@@ -128,11 +129,11 @@ def restarts(vm, name: str, stop: str, start) -> None:
 
 
 def test_a_kubelet_that_restarts_changes_nothing(vm):
-    restarts(vm, "kubelet", "systemctl kill -s KILL kubelet", clusters.Cluster.start_kubelet)
+    restarts(vm, "kubelet", "systemctl kill -s KILL kubelet", Worker.start_kubelet)
 
 
 def test_a_runtime_that_restarts_changes_nothing(vm):
-    restarts(vm, "containerd", "systemctl stop containerd", clusters.Cluster.start_containerd)
+    restarts(vm, "containerd", "systemctl stop containerd", Worker.start_containerd)
 
 
 def test_a_token_that_is_rotated_is_used(vm):

@@ -5,6 +5,7 @@ Bookworm's qemu 7.2 emulates cmpxchg16b wrongly: guests die in a double fault un
 """
 
 import re
+import secrets
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,8 @@ class Machine:
     max_cpus: int = 0  # possible CPUs; 0: those there are
     plain_disks: int = 0  # virtio disks of 64 MiB that read as zeros and forget what is written: virtio-plainN
     max_memory: str = ""  # memory can be plugged in up to this (plug_memory())
+    ports: int = 0  # network cards, eth0 and on, each with a port() for one other machine
+    plugged_into: Path | None = None  # the port of another machine that this one's eth0 is connected to
     counted: bool = False  # time is the number of instructions, one a nanosecond: slow, and the same in every run
     disks: list[Disk] = field(default_factory=list)
 
@@ -99,6 +102,24 @@ def plain_disks(count: int) -> list[str]:
     return words
 
 
+def port(run_dir: Path, number: int) -> Path:
+    """A network card's end of the wire, while the machine runs."""
+    return run_dir / f"port-{number}.sock"
+
+
+def network(machine: Machine, run_dir: Path) -> list[str]:
+    """Cards that reach other machines of the lab, and nothing else."""
+    ends = [f"server=on,addr.type=unix,addr.path={port(run_dir, number)}" for number in range(machine.ports)]
+    if machine.plugged_into:
+        ends.append(f"server=off,addr.type=unix,addr.path={machine.plugged_into}")
+    words = []
+    for number, end in enumerate(ends):
+        address = "52:54:" + secrets.token_bytes(4).hex(":")  # another one than those of other machines
+        words += ["-netdev", f"stream,id=net{number},{end}",
+                  "-device", f"virtio-net-pci,netdev=net{number},mac={address},romfile="]
+    return words
+
+
 def ask_monitor(run_dir: Path, commands: list[str], until: str) -> None:
     """QEMU's, until what it has written, which is the commands' characters as well, contains this expression."""
     with socket.socket(socket.AF_UNIX) as monitor:
@@ -150,7 +171,7 @@ def arguments(machine: Machine, kernel: Path, root: Path, run_dir: Path, initrd:
         throttle = f",throttling.iops-total={disk.iops}" if disk.iops else ""
         words += ["-drive", f"file={disk.file},if=none,id={disk.serial},format=raw,cache=unsafe{throttle}",
                   "-device", f"virtio-blk-pci,drive={disk.serial},serial={disk.serial}"]
-    words += plain_disks(machine.plain_disks)
+    words += plain_disks(machine.plain_disks) + network(machine, run_dir)
     words += ["-monitor", f"unix:{run_dir}/monitor.sock,server=on,wait=off"]
     # After the disks: what comes later and names no bus is put on this one, which takes bridges alone.
     if machine.device_node is not None:

@@ -289,6 +289,14 @@ def test_installing_keeps_the_configuration_and_replaces_the_rest(folder: Path) 
     assert not list(root.rglob("*.headroom-new"))
 
 
+def test_the_tests_before_have_left_the_programs_up_to_date(_folder: Path) -> None:
+    """Else the next make would link them anew, under tests that run them."""
+    programs = [ROOT / "build" / name for name in PROGRAMS]
+    before = [program.stat().st_mtime_ns for program in programs]
+    done = command("make", "all")
+    assert done.returncode == 0 and before == [program.stat().st_mtime_ns for program in programs], done.stdout
+
+
 def test_units_are_where_systemd_looks_and_start_what_is_installed(folder: Path) -> None:
     says = command("pkg-config", "--variable=systemdsystemunitdir", "systemd").stdout.strip() or "/usr/lib/systemd/system"
     for words, units, program in (((), says, "/usr/sbin"), (("PREFIX=/opt/h",), "/opt/h/lib/systemd/system", "/opt/h/sbin"),

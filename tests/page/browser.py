@@ -18,7 +18,7 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 NODE = 18  # the oldest node playwright runs on
 
 
-BUILT = ROOT / "build/page"
+BUILT = ROOT / "build/test/page"  # not the build's own: what includes that would be compiled anew
 
 
 class NoBrowser(Exception):

@@ -279,11 +279,23 @@ int sweep_number(void* ctx) {
   return 0;
 }
 
+/* The root's memory.stat after sweep_flush; valid has HR_MEMORY_STAT, or nothing is known of it. */
+struct hr_record flushed_root;
+
+static __always_inline void read_flushed_root(struct cgroup* top) {
+  struct cgroup_subsys_state* css = css_of(top, memory_cgrp_id);
+  flushed_root.valid = 0;
+  if (css && has(HR_KFUNC_RDONLY_CAST) && (pass.flushed & HR_MEMORY_STAT))
+    flushed_root.valid =
+        fill_memory(&flushed_root, &top->self, css_as(css, struct mem_cgroup), 1, 1);
+}
+
 /*
  * What brings the counters up to date for it: the kernel lets no program that is called flush. The
  * iterator over tasks runs this for one task, the caller. It returns 1, "the same object again"
  * (bpf_iter_run_prog()): each read of one open iterator runs it, and the kernel allocates its
- * buffer of 32 KiB once, not when memory is short.
+ * buffer of 32 KiB once, not when memory is short. What memory.stat would say then is read here:
+ * the kernel allocates the file's text.
  */
 SEC("iter.s/task")
 int sweep_flush(struct bpf_iter__task* ctx) {
@@ -299,6 +311,7 @@ int sweep_flush(struct bpf_iter__task* ctx) {
   }
   if (!top) return 1;
   flush(top);
+  read_flushed_root(top);
   bpf_cgroup_release(top);
   return 1;
 }

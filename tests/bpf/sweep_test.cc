@@ -26,6 +26,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -437,6 +438,25 @@ TEST_F(Sweep, FlushesMemoryAsOftenAsItIsAsked) {
   for (int time = 2; time <= 5; ++time)
     EXPECT_EQ(sweep_->flush_memory(), first) << "time " << time;
   if (!first) GTEST_SKIP() << "this kernel lets no program that is called flush memory";
+}
+
+// Without another read of memory.stat, for which the kernel allocates.
+TEST_F(Sweep, KnowsTheRootsMemoryAfterAFlush) {
+  EXPECT_EQ(sweep_->flushed_root(), nullptr) << "before the first";
+  if (!sweep_->flush_memory())
+    GTEST_SKIP() << "this kernel lets no program that is called flush memory";
+  const hr_record* root = sweep_->flushed_root();
+  ASSERT_NE(root, nullptr);
+  std::map<std::string, std::uint64_t> file;
+  std::ifstream text(root_ + "/memory.stat");
+  for (std::pair<std::string, std::uint64_t> line; text >> line.first >> line.second;)
+    file.insert(line);
+  const auto expect_near = [&](std::uint64_t bytes, const char* key) {
+    EXPECT_NEAR(static_cast<double>(bytes), static_cast<double>(file.at(key)), 32 << 20) << key;
+  };
+  expect_near(root->anon, "anon");
+  expect_near(root->file, "file");
+  expect_near(root->inactive_file, "inactive_file");
 }
 
 TEST_F(Sweep, AnUrgentPassFlushesNoCpuTime) {

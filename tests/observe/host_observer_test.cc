@@ -122,23 +122,34 @@ TEST_F(HostObserverTest, AllocatableMemoryIsFreshBetweenPasses) {
 // A kernel whose memory.stat lags: a flush shows that 1 MiB more is in use.
 class LaggingSource final : public CgroupSource {
  public:
-  LaggingSource(std::unique_ptr<CgroupSource> files, FakeCgroupfs& fake)
-      : files_(std::move(files)), fake_(&fake) {}
+  // `reads_root`: the flush says so itself, and the file goes on lagging.
+  LaggingSource(std::unique_ptr<CgroupSource> files, FakeCgroupfs& fake, bool reads_root)
+      : files_(std::move(files)), fake_(&fake), reads_root_(reads_root) {}
   Result<std::span<const hr_record>> sweep() override { return files_->sweep(); }
   std::uint32_t groups() const override { return files_->groups(); }
   std::string_view name() const override { return "lagging"; }
   std::uint64_t lost() const override { return 0; }
   bool flush_memory() override {
-    fake_->write("", "memory.stat", "anon 5242880\nfile 0\ninactive_file 0\n");
+    root_.valid = HR_MEMORY_STAT;
+    root_.anon = 5242880;
+    if (!reads_root_) fake_->write("", "memory.stat", "anon 5242880\nfile 0\ninactive_file 0\n");
     return true;
   }
+  const hr_record* flushed_root() const override { return reads_root_ ? &root_ : nullptr; }
 
  private:
   std::unique_ptr<CgroupSource> files_;
   FakeCgroupfs* fake_;
+  bool reads_root_;
+  hr_record root_{};
 };
 
-TEST_F(HostObserverTest, NearALimitMemoryIsReadAfterAFlush) {
+class FlushTest : public HostObserverTest {
+ protected:
+  void expect_that_memory_is_read_after_a_flush(bool reads_root);
+};
+
+void FlushTest::expect_that_memory_is_read_after_a_flush(bool reads_root) {
   fake.write("", "memory.stat", "anon 4194304\nfile 0\ninactive_file 0\n");
   auto cgroups = CgroupfsSource::open(
       {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
@@ -147,12 +158,13 @@ TEST_F(HostObserverTest, NearALimitMemoryIsReadAfterAFlush) {
   NodeSource::Options node;
   node.cgroup_root = fake.root();
   node.clock = &ticking;
-  HostObserver host({.node = NodeSource(node),
-                     .cgroups = std::make_unique<LaggingSource>(std::move(*cgroups), fake),
-                     .inventory = std::move(*inventory),
-                     .pods_cgroup = "kubepods.slice",
-                     .cpus = 4,
-                     .clock = &ticking});
+  HostObserver host(
+      {.node = NodeSource(node),
+       .cgroups = std::make_unique<LaggingSource>(std::move(*cgroups), fake, reads_root),
+       .inventory = std::move(*inventory),
+       .pods_cgroup = "kubepods.slice",
+       .cpus = 4,
+       .clock = &ticking});
   const auto available = [&] {
     return of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable)
         ->available;
@@ -172,6 +184,14 @@ TEST_F(HostObserverTest, NearALimitMemoryIsReadAfterAFlush) {
   host.set_limits(policy, verdict);
   EXPECT_EQ(available(), before - (1 << 20));
   EXPECT_EQ(host.flushes(), 1u);
+}
+
+TEST_F(FlushTest, NearALimitMemoryIsReadAfterOne) {
+  expect_that_memory_is_read_after_a_flush(false);
+}
+
+TEST_F(FlushTest, NearALimitMemoryIsWhatTheFlushSays) {
+  expect_that_memory_is_read_after_a_flush(true);
 }
 
 TEST(FlushPlan, TakesATwentiethOfACpuAtMost) {

@@ -211,17 +211,26 @@ void HostObserver::update_growing_waiters(Snapshot& snapshot) {
   snapshot.swap->pods_counted_at = stalled_pods_.at();
 }
 
+// Where the last reading was near a limit, one after a flush is all that is read.
 void HostObserver::read_memory() {
+  if (read_flushed_memory()) return;
   parts_.node.read_memory(observations_);
-  const auto& available = of(observations_, Signal::kMemoryAvailable);
-  if (!available) ++missing_readings_;
-  if (!flush_plan_.due(available, parts_.clock())) return;
+  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+  read_flushed_memory();
+}
+
+// False: memory is not near a limit, or a flush is not due or not possible. The observations are as
+// before then.
+bool HostObserver::read_flushed_memory() {
+  if (!flush_plan_.due(of(observations_, Signal::kMemoryAvailable), parts_.clock())) return false;
   const Instant began = parts_.clock();
   const bool flushed = parts_.cgroups->flush_memory();
   flush_plan_.record(began, parts_.clock());
-  if (!flushed) return;
+  if (!flushed) return false;
   ++flushes_;
-  parts_.node.read_memory(observations_);
+  parts_.node.read_memory(observations_, parts_.cgroups->flushed_root());
+  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+  return true;
 }
 
 std::optional<CgroupId> HostObserver::pod_cgroup_of(CgroupId id) const {

@@ -241,6 +241,7 @@ class HostObserver final : public Observer {
   std::optional<CgroupId> pod_cgroup_of(CgroupId id) const;
   void update_growing_waiters(Snapshot& snapshot);
   void read_memory();
+  bool read_flushed_memory();
   void sweep_cgroups(Snapshot& snapshot);
   void read_parts(Snapshot& snapshot);
   void set_disk_targets(std::span<const PodReading> pods);

@@ -350,6 +350,11 @@ bool BpfSweep::flush_memory() {
   return pass.flushed & HR_MEMORY_STAT;
 }
 
+const hr_record* BpfSweep::flushed_root() const {
+  const hr_record& root = program_->bss->flushed_root;
+  return root.valid & HR_MEMORY_STAT ? &root : nullptr;
+}
+
 std::span<const std::uint32_t> BpfSweep::incomplete_io() const {
   const auto& incomplete = program_->bss->incomplete_io;
   return {incomplete,

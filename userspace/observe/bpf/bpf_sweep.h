@@ -104,6 +104,7 @@ class BpfSweep final : public CgroupSource {
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
   void set_urgent(bool urgent) override { urgent_ = urgent; }
   bool flush_memory() override;
+  const hr_record* flushed_root() const override;
   // How many records the last sweep left as they were; and how many cgroups it looked at, which are
   // all of them unless it visited the updated ones alone.
   std::uint32_t idle_skipped() const { return last_.idle_skipped; }

@@ -60,6 +60,8 @@ class CgroupSource {
   // Brings the memory statistics of all cgroups up to date, which reading memory.stat does only
   // once many changes have come together. False: this source or this kernel cannot.
   virtual bool flush_memory() { return false; }
+  // The root's memory.stat as of the last flush_memory(); null: read the file.
+  virtual const hr_record* flushed_root() const { return nullptr; }
 
   virtual std::uint32_t groups() const = 0;   // hr_group bits this source tries to fill
   virtual std::string_view name() const = 0;  // "bpf", "files" or "hybrid"

@@ -149,22 +149,41 @@ std::optional<Bytes> NodeSource::memory_capacity() {
 }
 
 // memory.available as the kubelet computes it of the root.
-Observation NodeSource::available(std::uint64_t usage, std::uint64_t inactive_file,
-                                  Instant at) const {
-  const std::uint64_t working_set = usage > inactive_file ? usage - inactive_file : 0;
+Observation NodeSource::available(const RootMemory& memory, Instant at) const {
+  const std::uint64_t working_set =
+      memory.usage > memory.inactive_file ? memory.usage - memory.inactive_file : 0;
   const std::uint64_t taken = options_.without_hugepages ? totals_->hugepages : 0;
   return {left(totals_->total, working_set + taken), clamped(totals_->total), at};
 }
 
-void NodeSource::use_root_record(const hr_record& root, Instant sampled, Observations& all) const {
-  auto& observation = of(all, Signal::kMemoryAvailable);
-  if (!observation || !totals_ || !(root.valid & HR_MEMORY_STAT)) return;
-  if (root.anon == HR_UNKNOWN || root.file == HR_UNKNOWN || root.inactive_file == HR_UNKNOWN)
-    return;
-  observation = available(root.anon + root.file, root.inactive_file, sampled);
+std::optional<NodeSource::RootMemory> NodeSource::root_memory(const hr_record& root) {
+  if (!(root.valid & HR_MEMORY_STAT) || root.anon == HR_UNKNOWN || root.file == HR_UNKNOWN ||
+      root.inactive_file == HR_UNKNOWN)
+    return std::nullopt;
+  return RootMemory{root.anon + root.file, root.inactive_file};
 }
 
-void NodeSource::read_memory(Observations& all) {
+void NodeSource::use_root_record(const hr_record& root, Instant sampled, Observations& all) const {
+  auto& observation = of(all, Signal::kMemoryAvailable);
+  const auto memory = root_memory(root);
+  if (observation && totals_ && memory) observation = available(*memory, sampled);
+}
+
+// The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
+std::optional<NodeSource::RootMemory> NodeSource::read_root_memory() {
+  std::optional<std::uint64_t> anon, file, inactive_file;
+  Buffer buffer;
+  for (FlatKeyed line(text_of(memory_stat_, buffer)); line.next();) {
+    if (line.key() == "anon") anon = line.value();
+    if (line.key() == "file") file = line.value();
+    if (line.key() == "inactive_file") inactive_file = line.value();
+    if (anon && file && inactive_file) break;
+  }
+  if (!anon || !file || !inactive_file) return std::nullopt;
+  return RootMemory{*anon + *file, *inactive_file};
+}
+
+void NodeSource::read_memory(Observations& all, const hr_record* root) {
   auto& observation = of(all, Signal::kMemoryAvailable);
   auto& kernel = of(all, Signal::kKernelMemAvailable);
   observation.reset();
@@ -178,19 +197,11 @@ void NodeSource::read_memory(Observations& all) {
       reserve_ ? allocatable_memory(meminfo, free, *reserve_, low_watermark(), kept_cache_)
                : meminfo_bytes(meminfo, "MemAvailable:");
   if (allocatable) kernel = {clamped(*allocatable), clamped(totals_->total), at};
-  // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
-  std::optional<std::uint64_t> anon, file, inactive_file;
-  Buffer buffer;
-  for (FlatKeyed line(text_of(memory_stat_, buffer)); line.next();) {
-    if (line.key() == "anon") anon = line.value();
-    if (line.key() == "file") file = line.value();
-    if (line.key() == "inactive_file") inactive_file = line.value();
-    if (anon && file && inactive_file) break;
-  }
-  if (!anon || !file || !inactive_file) return;
-  const std::uint64_t usage = *anon + *file;
-  observation = available(usage, *inactive_file, at);
-  if (free) unaccounted_ = Bytes{left(totals_->total, *free + usage + totals_->hugepages)};
+  auto memory = root ? root_memory(*root) : std::nullopt;
+  if (!memory) memory = read_root_memory();
+  if (!memory) return;
+  observation = available(*memory, at);
+  if (free) unaccounted_ = Bytes{left(totals_->total, *free + memory->usage + totals_->hugepages)};
 }
 
 // The limits are an operator's to change.

@@ -40,7 +40,9 @@ class NodeSource {
 
   // A reading that cannot be had leaves its observation nullopt. memory.available as the kubelet
   // computes it, and kernel.memAvailable without swap (headroom/signal.h).
-  void read_memory(Observations& all);
+  // `root`: the root cgroup's memory.stat is this record's; null, or a record that lacks what is
+  // needed: the file is read.
+  void read_memory(Observations& all, const hr_record* root = nullptr);
   // After read_memory(): memory.available of the same pass as the pods' usage, from the root's
   // record; where the record lacks what is needed, it stays as it was read.
   void use_root_record(const hr_record& root, Instant sampled, Observations& all) const;
@@ -76,6 +78,13 @@ class NodeSource {
     std::uint64_t total = 0;      // bytes
     std::uint64_t hugepages = 0;  // bytes, of all sizes
   };
+  // Of the root cgroup, in bytes.
+  struct RootMemory {
+    std::uint64_t usage = 0, inactive_file = 0;
+  };
+  // Absent: the record lacks it, the file could not be read.
+  static std::optional<RootMemory> root_memory(const hr_record& root);
+  std::optional<RootMemory> read_root_memory();
   // Returns the beginning of meminfo, good until the next call.
   std::string_view read_meminfo(Instant at);
   std::string_view meminfo_text() const { return {meminfo_text_.data(), meminfo_length_}; }
@@ -83,7 +92,7 @@ class NodeSource {
   void refresh_reserve();
   // Bytes; __setup_per_zone_wmarks() (mm/page_alloc.c) adds a quarter at least.
   std::uint64_t low_watermark() const { return min_free_kilobytes_.value_or(0) * 1280; }
-  Observation available(std::uint64_t usage, std::uint64_t inactive_file, Instant at) const;
+  Observation available(const RootMemory& memory, Instant at) const;
 
   Options options_;
   Fd memory_stat_;

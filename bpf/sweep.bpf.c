@@ -279,8 +279,12 @@ int sweep_number(void* ctx) {
   return 0;
 }
 
-/* The root's memory.stat after sweep_flush; valid has HR_MEMORY_STAT, or nothing is known of it. */
+/*
+ * The root's memory.stat after a sweep_flush for which user space set root_wanted; valid has
+ * HR_MEMORY_STAT, or nothing is known of it.
+ */
 struct hr_record flushed_root;
+hr_u32 root_wanted;
 
 static __always_inline void read_flushed_root(struct cgroup* top) {
   struct cgroup_subsys_state* css = css_of(top, memory_cgrp_id);
@@ -311,7 +315,7 @@ int sweep_flush(struct bpf_iter__task* ctx) {
   }
   if (!top) return 1;
   flush(top);
-  read_flushed_root(top);
+  if (root_wanted) read_flushed_root(top);
   bpf_cgroup_release(top);
   return 1;
 }

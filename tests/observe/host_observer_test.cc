@@ -35,20 +35,26 @@ FakeCgroup tree() {
 
 class HostObserverTest : public testing::Test {
  protected:
-  HostObserver observer() {
+  std::unique_ptr<CgroupSource> files() {
     auto cgroups = CgroupfsSource::open(
         {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
+    EXPECT_TRUE(cgroups);
+    return std::move(*cgroups);
+  }
+  HostObserver observer(std::unique_ptr<CgroupSource> cgroups) {
     auto inventory = CgroupInventory::open(fake.root(), CgroupInventory::By::kParent);
-    EXPECT_TRUE(cgroups && inventory);
+    EXPECT_TRUE(inventory);
     NodeSource::Options node;
     node.cgroup_root = fake.root();
     node.clock = &ticking;
     return HostObserver({.node = NodeSource(node),
-                         .cgroups = std::move(*cgroups),
+                         .cgroups = std::move(cgroups),
                          .inventory = std::move(*inventory),
                          .pods_cgroup = "kubepods.slice",
+                         .cpus = 4,
                          .clock = &ticking});
   }
+  HostObserver observer() { return observer(files()); }
 
   FakeCgroupfs fake{tree()};
 };
@@ -151,20 +157,7 @@ class FlushTest : public HostObserverTest {
 
 void FlushTest::expect_that_memory_is_read_after_a_flush(bool reads_root) {
   fake.write("", "memory.stat", "anon 4194304\nfile 0\ninactive_file 0\n");
-  auto cgroups = CgroupfsSource::open(
-      {.root = fake.root(), .groups = kAllGroups, .descriptors = 64, .root_is_real = false});
-  auto inventory = CgroupInventory::open(fake.root(), CgroupInventory::By::kParent);
-  ASSERT_TRUE(cgroups && inventory);
-  NodeSource::Options node;
-  node.cgroup_root = fake.root();
-  node.clock = &ticking;
-  HostObserver host(
-      {.node = NodeSource(node),
-       .cgroups = std::make_unique<LaggingSource>(std::move(*cgroups), fake, reads_root),
-       .inventory = std::move(*inventory),
-       .pods_cgroup = "kubepods.slice",
-       .cpus = 4,
-       .clock = &ticking});
+  auto host = observer(std::make_unique<LaggingSource>(files(), fake, reads_root));
   const auto available = [&] {
     return of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable)
         ->available;
@@ -257,6 +250,52 @@ TEST_F(HostObserverTest, ADecisionReadsTheSignalAndThePodsInOnePass) {
   const hr_record& root = decision.cgroups->front();
   EXPECT_EQ(after->available, after->capacity - static_cast<std::int64_t>(root.anon + root.file -
                                                                           root.inactive_file));
+}
+
+// Of a pass and from nothing else: the root's file says something else meanwhile.
+TEST_F(HostObserverTest, APassReadsTheSignalFromItsOwnRecord) {
+  class Record final : public CgroupSource {
+   public:
+    Result<std::span<const hr_record>> sweep() override { return std::span<const hr_record>(all_); }
+    std::uint32_t groups() const override { return HR_MEMORY_STAT; }
+    std::string_view name() const override { return "record"; }
+    std::uint64_t lost() const override { return 0; }
+    hr_record& root() { return all_.front(); }
+
+   private:
+    std::vector<hr_record> all_{unknown_record(1, 0)};
+  };
+  fake.write("", "memory.stat", "anon 4194304\nfile 0\ninactive_file 0\n");
+  auto source = std::make_unique<Record>();
+  hr_record& root = source->root();
+  auto host = observer(std::move(source));
+  const auto used = [&] {
+    const Snapshot snapshot = host.take_snapshot(SnapshotScope::kCgroups);
+    const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
+    return memory ? memory->capacity - memory->available : -1;
+  };
+  EXPECT_EQ(used(), 4194304) << "a record without it: the file";
+  root.valid = HR_MEMORY_STAT;
+  root.anon = 1048576, root.file = root.inactive_file = 0;
+  EXPECT_EQ(used(), 1048576);
+  fake.write("", "memory.stat", "anon nonsense\n");
+  EXPECT_EQ(used(), 1048576);
+  EXPECT_EQ(host.missing_readings(), 0u);
+}
+
+TEST_F(HostObserverTest, AFailedPassStillReadsTheSignal) {
+  class Failing final : public CgroupSource {
+   public:
+    Result<std::span<const hr_record>> sweep() override { return failure("none today"); }
+    std::uint32_t groups() const override { return 0; }
+    std::string_view name() const override { return "failing"; }
+    std::uint64_t lost() const override { return 0; }
+  };
+  auto host = observer(std::make_unique<Failing>());
+  const Snapshot snapshot = host.take_snapshot(SnapshotScope::kCgroups);
+  EXPECT_FALSE(snapshot.cgroups);
+  EXPECT_TRUE(of(snapshot.observations, Signal::kMemoryAvailable));
+  EXPECT_EQ(host.missing_readings(), 1u) << "the pass";
 }
 
 TEST_F(HostObserverTest, ADecisionReadsSwapAgain) {

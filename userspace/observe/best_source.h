@@ -31,7 +31,7 @@ class BestSource final : public CgroupSource {
     std::uint32_t io_devices = 256;       // as BpfSweep::Options
     std::size_t self_check = 16;          // cgroups compared with their files
     bool bpf = true;                      // false: files alone
-    std::uint32_t idle_read_period = 16;  // as BpfSweep::rest()
+    std::uint32_t idle_read_period = 16;  // as BpfSweep::idle_read_period()
     std::uint32_t force_files = 0;        // groups taken from files whatever the check says
     LogLine log = {};
   };

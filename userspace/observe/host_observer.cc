@@ -166,16 +166,18 @@ HostObserver::HostObserver(Parts parts)
 
 Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   Snapshot snapshot;
-  read_memory();
+  parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
+  parts_.cgroups->set_urgent(depth == SnapshotScope::kDecision);
+  if (depth == SnapshotScope::kDecision) flush_near_limit();  // another sweep flushes by itself
+  if (depth == SnapshotScope::kNode)
+    read_memory();
+  else
+    sweep_cgroups(snapshot);
   // A victim may be gone since the last reading: what it gave back must be in the one that decides.
   parts_.node.read_swap(observations_, depth == SnapshotScope::kDecision);
   parts_.node.read_pids(observations_);
-  parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
-  parts_.cgroups->set_urgent(depth == SnapshotScope::kDecision);
   if (depth == SnapshotScope::kNode)
     allocatable_.read_files(parts_.node, parts_.clock(), observations_);
-  else
-    sweep_cgroups(snapshot);
   if (parts_.waits) snapshot.waits = parts_.waits->read(depth);
   if (snapshot.cgroups) read_parts(snapshot);
   if (snapshot.cgroups && parts_.cpu_waits)
@@ -214,22 +216,30 @@ void HostObserver::update_growing_waiters(Snapshot& snapshot) {
 // Where the last reading was near a limit, one after a flush is all that is read.
 void HostObserver::read_memory() {
   if (read_flushed_memory()) return;
-  parts_.node.read_memory(observations_);
-  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+  read_memory(nullptr, {});
   read_flushed_memory();
 }
 
-// False: memory is not near a limit, or a flush is not due or not possible. The observations are as
-// before then.
+void HostObserver::read_memory(const hr_record* root, Instant sampled) {
+  parts_.node.read_memory(observations_, root, sampled);
+  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+}
+
+// False: as flush_near_limit(). The observations are as before then.
 bool HostObserver::read_flushed_memory() {
+  if (!flush_near_limit()) return false;
+  read_memory(parts_.cgroups->flushed_root(), parts_.clock());
+  return true;
+}
+
+// False: memory is not near a limit, or a flush is not due or not possible.
+bool HostObserver::flush_near_limit() {
   if (!flush_plan_.due(of(observations_, Signal::kMemoryAvailable), parts_.clock())) return false;
   const Instant began = parts_.clock();
   const bool flushed = parts_.cgroups->flush_memory();
   flush_plan_.record(began, parts_.clock());
   if (!flushed) return false;
   ++flushes_;
-  parts_.node.read_memory(observations_, parts_.cgroups->flushed_root());
-  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
   return true;
 }
 
@@ -256,7 +266,7 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   if (!swept) {
     ++missing_readings_;
     error_ = swept.error().what;
-    return;
+    return read_memory();
   }
   error_.clear();
   const std::span<const hr_record> records = *swept;
@@ -270,10 +280,11 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   snapshot.changes = {.change_stamps = change_stamps.of_records,
                       .pass = change_stamps.pass,
                       .order = index_.order()};
-  if (!records.empty() && records.front().parent_id == 0)
-    parts_.node.use_root_record(records.front(), at, observations_);
   if (!same) find_top_level(records);
   parts_.node.use_top_level(records, top_level_);
+  // Of the same pass as the pods' usage.
+  const bool has_root = !records.empty() && records.front().parent_id == 0;
+  read_memory(has_root ? &records.front() : nullptr, at);
   allocatable_.read(parts_.node, parts_.inventory, index_, records, at, observations_);
   snapshot.cgroups = records;
   if (parts_.disks)

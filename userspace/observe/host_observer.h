@@ -241,7 +241,9 @@ class HostObserver final : public Observer {
   std::optional<CgroupId> pod_cgroup_of(CgroupId id) const;
   void update_growing_waiters(Snapshot& snapshot);
   void read_memory();
+  void read_memory(const hr_record* root, Instant sampled);
   bool read_flushed_memory();
+  bool flush_near_limit();
   void sweep_cgroups(Snapshot& snapshot);
   void read_parts(Snapshot& snapshot);
   void set_disk_targets(std::span<const PodReading> pods);

@@ -346,7 +346,9 @@ bool BpfSweep::flush_memory() {
   if (!flush_) return false;
   hr_sweep_pass& pass = program_->bss->pass;
   pass.flushed = 0;
+  program_->bss->root_wanted = 1;
   run_flush();
+  program_->bss->root_wanted = 0;
   return pass.flushed & HR_MEMORY_STAT;
 }
 

@@ -163,12 +163,6 @@ std::optional<NodeSource::RootMemory> NodeSource::root_memory(const hr_record& r
   return RootMemory{root.anon + root.file, root.inactive_file};
 }
 
-void NodeSource::use_root_record(const hr_record& root, Instant sampled, Observations& all) const {
-  auto& observation = of(all, Signal::kMemoryAvailable);
-  const auto memory = root_memory(root);
-  if (observation && totals_ && memory) observation = available(*memory, sampled);
-}
-
 // The root has no memory.current: the kubelet's usage is anon + file of the root's memory.stat.
 std::optional<NodeSource::RootMemory> NodeSource::read_root_memory() {
   std::optional<std::uint64_t> anon, file, inactive_file;
@@ -183,7 +177,11 @@ std::optional<NodeSource::RootMemory> NodeSource::read_root_memory() {
   return RootMemory{*anon + *file, *inactive_file};
 }
 
-void NodeSource::read_memory(Observations& all, const hr_record* root) {
+void NodeSource::read_memory(Observations& all) {
+  read_memory(all, nullptr, {});
+}
+
+void NodeSource::read_memory(Observations& all, const hr_record* root, Instant sampled) {
   auto& observation = of(all, Signal::kMemoryAvailable);
   auto& kernel = of(all, Signal::kKernelMemAvailable);
   observation.reset();
@@ -197,10 +195,10 @@ void NodeSource::read_memory(Observations& all, const hr_record* root) {
       reserve_ ? allocatable_memory(meminfo, free, *reserve_, low_watermark(), kept_cache_)
                : meminfo_bytes(meminfo, "MemAvailable:");
   if (allocatable) kernel = {clamped(*allocatable), clamped(totals_->total), at};
-  auto memory = root ? root_memory(*root) : std::nullopt;
-  if (!memory) memory = read_root_memory();
+  const auto of_record = root ? root_memory(*root) : std::nullopt;
+  const auto memory = of_record ? of_record : read_root_memory();
   if (!memory) return;
-  observation = available(*memory, at);
+  observation = available(*memory, of_record ? sampled : at);
   if (free) unaccounted_ = Bytes{left(totals_->total, *free + memory->usage + totals_->hugepages)};
 }
 

@@ -40,12 +40,10 @@ class NodeSource {
 
   // A reading that cannot be had leaves its observation nullopt. memory.available as the kubelet
   // computes it, and kernel.memAvailable without swap (headroom/signal.h).
-  // `root`: the root cgroup's memory.stat is this record's; null, or a record that lacks what is
-  // needed: the file is read.
-  void read_memory(Observations& all, const hr_record* root = nullptr);
-  // After read_memory(): memory.available of the same pass as the pods' usage, from the root's
-  // record; where the record lacks what is needed, it stays as it was read.
-  void use_root_record(const hr_record& root, Instant sampled, Observations& all) const;
+  void read_memory(Observations& all);
+  // The same, but the root cgroup's memory.stat is as the record has it, which was written at
+  // `sampled`. Null, or a record that lacks what is needed: the file is read.
+  void read_memory(Observations& all, const hr_record* root, Instant sampled);
   // After a sweep: the root's children, of these records at these positions, for the page cache
   // that memory.min keeps from reclaim. The next read_memory() counts it as used.
   void use_top_level(std::span<const hr_record> records, std::span<const std::uint32_t> positions);

@@ -6,6 +6,8 @@
 
 #include <headroom/cgroup_record.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,7 +22,8 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMs = 1'000'000;
 
 // kubepods (2) with two pods: web (10, container 11) and batch (20, container 21); a service (3).
-// Amounts are added in milliseconds of each window of five seconds.
+// Amounts are added in milliseconds of each window of five seconds. Accounts that know which
+// records changed come to the same as accounts that read them all, in each window of each test.
 class CpuWaitStory : public testing::Test {
  protected:
   CpuWaitStory() {
@@ -68,12 +71,39 @@ class CpuWaitStory : public testing::Test {
   }
   void window(Duration length = CpuWaitAccounts::kWindow) {
     at_ += length;
-    accounts_.update(
-        {.at = at_, .records = records_, .pods = pods_, .cpus = cpus_, .throttles = none_},
-        [&](CgroupId id) -> const CpuSet* {
-          const auto found = cpusets_.find(id.value);
-          return found == cpusets_.end() ? &all_ : found->second ? &*found->second : nullptr;
-        });
+    const auto cpus_of = [&](CgroupId id) -> const CpuSet* {
+      const auto found = cpusets_.find(id.value);
+      return found == cpusets_.end() ? &all_ : found->second ? &*found->second : nullptr;
+    };
+    CpuWaitSample sample{
+        .at = at_, .records = records_, .pods = pods_, .cpus = cpus_, .throttles = none_};
+    accounts_.update(sample, cpus_of);
+    stamp_changes();
+    sample.changes = changes_;
+    of_changes_.update(sample, cpus_of);
+    expect_same_accounts();
+  }
+  // As a sweep stamps the records that it writes.
+  void stamp_changes() {
+    ++changes_.pass;
+    if (!std::ranges::equal(records_, stamped_, {}, &hr_record::id, &hr_record::id)) {
+      ++changes_.order;
+      stamps_.assign(records_.size(), hr_change_stamp{.pass = changes_.pass});
+    }
+    for (std::size_t i = 0; i < records_.size() && i < stamped_.size(); ++i)
+      if (std::memcmp(&records_[i], &stamped_[i], sizeof(hr_record)) != 0)
+        stamps_[i].pass = changes_.pass;
+    stamped_ = records_;
+    changes_.change_stamps = stamps_;
+  }
+  void expect_same_accounts() const {
+    const auto all = accounts_.totals(), of_changes = of_changes_.totals();
+    ASSERT_EQ(all.has_value(), of_changes.has_value());
+    EXPECT_EQ(accounts_.contention(), of_changes_.contention());
+    EXPECT_TRUE(std::ranges::equal(accounts_.uses().values, of_changes_.uses().values));
+    if (!all) return;
+    EXPECT_TRUE(std::ranges::equal(all->ids, of_changes->ids));
+    EXPECT_TRUE(std::ranges::equal(all->values, of_changes->values));
   }
   // Of a pod since the start, by cause, in milliseconds, without zeros.
   std::map<std::string, std::uint64_t> waits(std::uint64_t pod) {
@@ -95,7 +125,10 @@ class CpuWaitStory : public testing::Test {
   std::map<std::uint64_t, std::optional<CpuSet>> cpusets_;
   std::optional<ByCgroup<hr_throttles>> none_;
   Instant at_{Duration(1h)};
-  CpuWaitAccounts accounts_;
+  CpuWaitAccounts accounts_, of_changes_;
+  SweepChanges changes_;
+  std::vector<hr_record> stamped_;  // as of the last window
+  std::vector<hr_change_stamp> stamps_;
 };
 
 TEST_F(CpuWaitStory, TheFirstSweepTellsNothing) {
@@ -115,6 +148,19 @@ TEST_F(CpuWaitStory, AContainerAtItsQuotaIsNoContention) {
   EXPECT_EQ(waits(10), (Waits{{"quota", 13'500}}));
   EXPECT_EQ(waits(20), Waits{});
   EXPECT_EQ(accounts_.contention(), 0);
+}
+
+TEST_F(CpuWaitStory, WhatAWindowHasNoRoomForIsOfTheNextOne) {
+  window();
+  waited(11, 7000);
+  for (const std::uint64_t so_far : {5000, 7000}) {
+    cpu(0, 0, 0, 5000), cpu(1, 0, 0, 5000);
+    window();
+    std::uint64_t sum = 0;
+    for (const auto& [cause, ms] : waits(10))
+      sum += ms;
+    EXPECT_EQ(sum, so_far);
+  }
 }
 
 TEST_F(CpuWaitStory, AQuotaCountsFromWhenTheSliceGetsItsController) {

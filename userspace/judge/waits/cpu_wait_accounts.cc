@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge/waits/cpu_wait_accounts.h"
 
+#include "judge/waits/earlier_rows.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -104,17 +106,6 @@ RunnersByShare CpuWaitAccounts::runners_on(std::span<const std::optional<CpuWind
   return RunnersByShare(std::move(runners), kernel);
 }
 
-namespace {
-
-IdTable rows_of(std::span<const std::uint64_t> ids) {
-  IdTable rows(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    rows.put(ids[i], i);
-  return rows;
-}
-
-}  // namespace
-
 // Most sweeps list the cgroups of the one before, in the same order.
 bool CpuWaitAccounts::is_same_tree(const CpuWaitSample& sample) const {
   return std::ranges::equal(
@@ -182,6 +173,13 @@ void CpuWaitAccounts::begin_window(const hr_record& record, const Totals& before
   row.share.reset();
 }
 
+// As begin_window() for a record that is as it was, when nothing is left of the waits before.
+void CpuWaitAccounts::begin_idle_window(Row& row) {
+  row.waited = row.ran = row.quota = row.parent_quota = 0;
+  row.active_weight = 0;
+  row.share.reset();
+}
+
 // Its parent's row is complete already.
 void CpuWaitAccounts::add_quota_above(Row& row) const {
   if (row.parent == kNone) return;
@@ -197,12 +195,24 @@ CpuWaitAccounts::Totals CpuWaitAccounts::last_totals_of(std::uint64_t cgroup) co
 }
 
 void CpuWaitAccounts::read_rows(const CpuWaitSample& sample, Nanoseconds length) {
-  if (!is_same_tree(sample)) take_tree(sample);
+  const bool same_tree = is_same_tree(sample);
+  if (!same_tree) take_tree(sample);
+  const std::uint32_t last_pass = changes_.pass;
+  const auto stamps = sample.changes.change_stamps;
+  const bool knows_changes =
+      same_tree && sample.changes.order == changes_.order && stamps.size() == rows_.size();
+  changes_ = {.change_stamps = {}, .pass = sample.changes.pass, .order = sample.changes.order};
   const auto& throttles = sample.throttles;
   const bool any_throttled = throttles && !throttles->ids.empty();
   const IdTable throttle_rows =
       rows_of(any_throttled ? throttles->ids : std::span<const std::uint64_t>{});
   for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (knows_changes && !any_throttled && stamps[i].pass <= last_pass &&
+        totals_[i].waited_left <= 0) {
+      begin_idle_window(rows_[i]);
+      add_quota_above(rows_[i]);
+      continue;
+    }
     const hr_record& record = sample.records[i];
     const Totals before = std::exchange(totals_[i], {});
     Totals& now = totals_[i];
@@ -266,13 +276,7 @@ CpuWaitAccounts::PodWindows CpuWaitAccounts::split(Window& window, const Runners
 void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
   const std::vector<std::uint64_t> ids_before = std::exchange(pod_ids_, {});
   const std::vector<CpuWaits> before = std::exchange(waits_, {});
-  std::optional<IdTable> known;  // of ids_before, if the pods are not those of the last window
-  const auto earlier_of = [&](std::uint64_t pod) -> std::optional<std::size_t> {
-    const std::size_t same = waits_.size();
-    if (same < ids_before.size() && ids_before[same] == pod) return same;
-    if (!known) known = rows_of(ids_before);
-    return known->find(pod);
-  };
+  EarlierRows earlier_rows(ids_before);
   pod_ids_.reserve(pods.size());
   waits_.reserve(pods.size());
   Nanoseconds longest = 0;
@@ -280,10 +284,14 @@ void CpuWaitAccounts::add_waits(const Window& window, PodWindows& pods) {
     const Row& row = rows_[pods_[i]];
     if (totals_[pods_[i]].waited == HR_UNKNOWN) continue;
     PodWindow& pod = pods[i];
-    scale(row.waited, pod);
-    const auto earlier = earlier_of(row.id.value);
+    const auto earlier = earlier_rows.find(row.id.value, waits_.size());
     CpuWaits& total = waits_.emplace_back(earlier ? before[*earlier] : CpuWaits{});
     pod_ids_.push_back(row.id.value);
+    if (row.waited <= 0) {
+      pod = {};
+      continue;
+    }
+    scale(row.waited, pod);
     for (std::size_t cause = 0; cause < kCpuWaitCauses; ++cause)
       total.ns[cause] += static_cast<std::uint64_t>(std::llround(pod.waits[cause]));
     longest = std::max(longest, pod.of(CpuWaitCause::kNode) + pod.of(CpuWaitCause::kInterrupts));

@@ -35,6 +35,7 @@ struct CpuWaitSample {
   std::span<const PodReading> pods;
   std::span<const std::optional<CpuTime>> cpus;            // empty: unknown
   const std::optional<ByCgroup<hr_throttles>>& throttles;  // absent: not watched
+  SweepChanges changes = {};                               // of `records`
 };
 
 class CpuWaitAccounts {
@@ -95,6 +96,7 @@ class CpuWaitAccounts {
   void read_rows(const CpuWaitSample& sample, Nanoseconds length);
   static void begin_window(const hr_record& record, const Totals& before, Nanoseconds length,
                            Row& row, Totals& now);
+  static void begin_idle_window(Row& row);
   void add_quota_above(Row& row) const;
   void set_shares(Nanoseconds length);
   RunnersByShare runners_on(std::span<const std::optional<CpuWindow>> cpus) const;
@@ -113,6 +115,7 @@ class CpuWaitAccounts {
   std::vector<Row> rows_;  // the cgroups of the last window, in the order of its sweep
   IdTable row_of_{0};
   std::vector<Totals> totals_;           // as rows_
+  SweepChanges changes_;                 // of the last window's sweep; its stamps are not kept
   std::vector<std::uint64_t> pod_list_;  // CpuWaitSample::pods, as the tree was taken
   std::vector<std::size_t> pods_;        // their rows
   std::vector<std::uint64_t> pod_ids_;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 namespace headroom {
 
@@ -28,9 +29,14 @@ class MemoryWaitPairs {
     double usage = 0;      // bytes
     double refaulted = 0;  // pages
   };
+  using PodOf = std::unordered_map<std::uint64_t, std::uint64_t>;  // a cgroup's pod
+
+  void read_memory(std::span<const PodReading> pods);
+  void add_waits(const ByCgroup<hr_stalls>& stalls, const PodOf& pod_of);
 
   std::optional<Instant> last_;
-  std::unordered_map<std::uint64_t, Totals> last_totals_;  // by the pod's cgroup
+  std::vector<std::uint64_t> pods_;  // their cgroups, as of the last window
+  std::vector<Totals> totals_;       // of pods_[i]
   WaitPairs pairs_;
 };
 

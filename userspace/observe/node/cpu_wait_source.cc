@@ -117,7 +117,8 @@ void CpuWaitSource::update(SnapshotScope scope, Instant at, const CgroupInventor
                       .records = *snapshot.cgroups,
                       .pods = snapshot.pods,
                       .cpus = times,
-                      .throttles = snapshot.waits.throttles},
+                      .throttles = snapshot.waits.throttles,
+                      .changes = snapshot.changes},
                      [&](CgroupId id) { return cpusets_.find(id, inventory); });
     memory_pairs_.update(at, *snapshot.cgroups, snapshot.pods, snapshot.waits.stalls);
     pressure.reset();

@@ -104,14 +104,18 @@ void NodeStatusTracker::refresh(const Snapshot& snapshot, const Verdict& verdict
 // Tracks pods that are being started: otherwise two pods that start at the same time would be given
 // the same resources. A cgroup that is empty at the first sweep belongs to an ended pod.
 void NodeStatusTracker::update_starting(const Snapshot& snapshot) {
-  std::vector<CgroupId> existing;
+  const bool same_pods =
+      existing_ && std::ranges::equal(listed_, snapshot.pods, {}, {}, &PodReading::cgroup);
+  if (same_pods && starting_.empty()) return;
+  listed_.clear();
   for (const PodReading& reading : snapshot.pods) {
-    existing.push_back(reading.cgroup);
+    listed_.push_back(reading.cgroup);
     if (has_processes(reading) || had_processes(reading))
       starting_.erase(reading.cgroup);
     else if (existing_ && !std::ranges::binary_search(*existing_, reading.cgroup))
       starting_.emplace(reading.cgroup, snapshot.at);
   }
+  std::vector<CgroupId> existing = listed_;
   std::ranges::sort(existing);
   std::erase_if(starting_, [&](const auto& each) {
     return snapshot.at - each.second >= kMaxStartDuration ||

@@ -85,7 +85,8 @@ class NodeStatusTracker {
   std::array<report::ConditionStatus, kConditions> conditions_{};
   bool conditions_known_ = false;
   std::map<CgroupId, Instant> starting_;           // when first seen; no processes so far
-  std::optional<std::vector<CgroupId>> existing_;  // at the latest sweep, sorted
+  std::vector<CgroupId> listed_;                   // at the latest sweep, in its order
+  std::optional<std::vector<CgroupId>> existing_;  // the same, sorted; absent: no sweep yet
   Active active_;
   Active published_pods_;  // same order as the pods of current_
   mutable std::mutex mutex_;

@@ -63,6 +63,9 @@ struct Victim {
   std::optional<Bytes> left{};
   Duration ran{};
   Part part{};  // the part of the pod that is evicted
+  // Killed: of its cgroup, at the latest reading. They are freed later than the rest (x86 since
+  // 6.14: after an RCU grace period, tlb_remove_table()).
+  Bytes page_tables{};
 };
 
 // A pod of which a part was killed. If the threshold stays crossed, the rest of the pod is evicted.

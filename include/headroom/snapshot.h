@@ -92,6 +92,7 @@ struct Snapshot {
   // In use, in neither anon nor file of the root's memory.stat: memory.available counts it as
   // available. For reports; nothing is judged by it.
   std::optional<Bytes> unaccounted_memory;
+  std::optional<Bytes> page_tables;  // of the node, of this pass; absent: unknown, or no pass
   // Absent if only the node was read (an O(1) check): the judge may then request a sweep.
   std::optional<std::span<const hr_record>> cgroups;
   SweepChanges changes;              // of cgroups

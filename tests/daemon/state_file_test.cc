@@ -109,7 +109,8 @@ Victim full_victim() {
                .cgroup = CgroupId{19},
                .process = {20, 21},
                .comm = {'j', 'v', 'm'},
-               .group = true}};
+               .group = true},
+      .page_tables = Bytes{22}};
 }
 
 struct StateFileTest : ::testing::Test {

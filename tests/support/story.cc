@@ -103,6 +103,7 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
     of(snapshot.observations, Signal::kMemoryAvailable) =
         Observation{.available = available->count, .capacity = kCapacity, .at = snapshot.at};
   snapshot.swap = swap;
+  snapshot.page_tables = page_tables;
   if (swap) snapshot.swap->at = snapshot.swap->counted_at = snapshot.at;
   if (!with_cgroups) return snapshot;
   for (std::size_t i = 0; i < readings_.size(); ++i) {

@@ -284,7 +284,10 @@ void HostObserver::sweep_cgroups(Snapshot& snapshot) {
   parts_.node.use_top_level(records, top_level_);
   // Of the same pass as the pods' usage.
   const bool has_root = !records.empty() && records.front().parent_id == 0;
-  read_memory(has_root ? &records.front() : nullptr, at);
+  const hr_record* root = has_root ? &records.front() : nullptr;
+  read_memory(root, at);
+  if (root && (root->valid & HR_MEMORY_STAT) && root->pagetables != HR_UNKNOWN)
+    snapshot.page_tables = Bytes{static_cast<std::int64_t>(root->pagetables)};
   allocatable_.read(parts_.node, parts_.inventory, index_, records, at, observations_);
   snapshot.cgroups = records;
   if (parts_.disks)

@@ -320,9 +320,10 @@ HEADROOM_SERIALIZE(ThresholdHistory) {
 }
 HEADROOM_SERIALIZE(Victim) {
   auto& [pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due, gone_at, held,
-         due_before, due, memory_request, left, ran, part] = value;
+         due_before, due, memory_request, left, ran, part, page_tables] = value;
   io(pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due, gone_at, held);
   io(due_before, due, memory_request, left, ran, part);
+  static_cast<void>(page_tables);  // of format 13: at the end of its frame (tape.cc)
   require(io, pod != nullptr);
 }
 HEADROOM_SERIALIZE(Reclaim) {
@@ -412,6 +413,13 @@ template <class Io, Is<SwapHistory> AnyHistory>
 void put_pod_stalls(Io& io, AnyHistory& history) {
   io(history.pods_stalled);
   if (history.last) put_pod_stalls(io, *history.last);
+}
+
+// Of format 13.
+template <class Io, Is<History> AnyHistory>
+void put_page_tables(Io& io, AnyHistory& history) {
+  for (auto& victim : history.victims)
+    io(victim.page_tables);
 }
 
 }  // namespace headroom::recording

@@ -80,6 +80,7 @@ void TapeWriter::baseline(std::string& out, Instant at, const Policy& policy,
     io(policy.cpu_eviction_period);
     put_cpu_history(io, history);
     put_pod_stalls(io, history.swap);
+    put_page_tables(io, history);
   });
 }
 
@@ -106,6 +107,7 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     io(snapshot.swap);
     if (snapshot.swap) put_pod_stalls(io, *snapshot.swap);
     put_later_signals(io, snapshot.observations);
+    io(snapshot.page_tables);
     if (cpu) write_cpu(io, *cpu, snapshot.waits.cpu_use);
   });
 }
@@ -189,6 +191,7 @@ bool TapeReader::decode(char kind, std::string_view payload) {
         put_cpu_history(io, history);
       }
       if (!io.at_end()) put_pod_stalls(io, history.swap);
+      if (format_ >= 13) put_page_tables(io, history);
       break;
     }
     case kChange: {
@@ -239,6 +242,7 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   io(turn.snapshot.swap);
   if (turn.snapshot.swap && format_ >= 11) put_pod_stalls(io, *turn.snapshot.swap);
   put_later_signals(io, turn.snapshot.observations);
+  if (format_ >= 13) io(turn.snapshot.page_tables);
   if (!io.at_end()) read_cpu(io, turn);
 }
 

@@ -307,6 +307,82 @@ TEST(ReturnsLater, NothingIsAwaitedOfARemovedCgroupThatReturnedAll) {
   EXPECT_EQ(story.decided(), Lines{"kill second"});
 }
 
+// The kernel frees page tables after an RCU grace period: 0.1 to 0.4 s after the last process on
+// 7.2, of 400 MiB.
+class PageTables : public testing::Test {
+ protected:
+  static Policy policy() {
+    Policy policy;
+    policy.mode = Mode::kEnforce;
+    policy.thresholds = {below(Signal::kKernelMemAvailable, (50_MiB).count)};
+    return policy;
+  }
+  PageTables() {
+    hog = story.pod("hog", 400_MiB);
+    story.record(hog).anon = 0;
+    story.record(hog).pagetables = 395 << 20;
+    anonymous(story, "large", 150_MiB);
+    story.page_tables = 400_MiB;
+    look(0, 40_MiB);
+    EXPECT_EQ(story.decided(), Lines{"kill hog"});
+    look(5, 45_MiB);
+  }
+  void look(std::int64_t ms, Bytes available) {
+    story.step(ms, {{Signal::kKernelMemAvailable, available.count}});
+  }
+
+  Story story{policy()};
+  std::size_t hog = 0;
+};
+
+TEST_F(PageTables, OfAnEmptyCgroupAreAwaited) {
+  story.record(hog).populated = 0;
+  for (int ms = 10; ms <= 900; ms += 10) {
+    look(ms, 45_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  story.record(hog).pagetables = 0;
+  look(910, 440_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+}
+
+TEST_F(PageTables, OfARemovedCgroupAreAwaitedWhileTheNodeHasThem) {
+  story.remove_pod(hog);
+  for (int ms = 10; ms <= 900; ms += 10) {
+    look(ms, 45_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  // Others take what comes back meanwhile.
+  story.page_tables = 150_MiB;
+  for (int ms = 910; ms <= 1800; ms += 10) {
+    look(ms, 45_MiB);
+    EXPECT_EQ(story.decided(), kNothing) << ms;
+  }
+  story.page_tables = 6_MiB;
+  look(1810, 45_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+  look(1815, 45_MiB);
+  EXPECT_EQ(story.decided(), Lines{"kill large"});
+}
+
+TEST_F(PageTables, AreAwaitedASecondWithoutProgress) {
+  story.remove_pod(hog);
+  for (int ms = 10; ms <= 1000; ms += 10)
+    look(ms, 45_MiB);
+  EXPECT_TRUE(story.verdict.eviction_ends.empty());
+  look(1060, 45_MiB);
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+}
+
+TEST_F(PageTables, OfOthersAreNotAwaited) {
+  story.record(hog).pagetables = 2 << 20;
+  look(6, 45_MiB);
+  story.remove_pod(hog);
+  look(10, 45_MiB);
+  look(60, 45_MiB);  // 80 ms for each GiB
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u);
+}
+
 // --- a victim whose cgroup never empties ----------------------------------------------------
 
 // Two services with Restart= in one pod slice: the cgroup is populated all the time.

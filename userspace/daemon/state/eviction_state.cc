@@ -47,6 +47,7 @@ Victim after_restart(Victim victim) {
   victim.due.reset();
   victim.left.reset();
   victim.ran = {};
+  victim.page_tables = {};
   return victim;
 }
 

@@ -36,7 +36,7 @@ HEADROOM_FIELDS(Part, unit, cgroup, process, comm, group);
 HEADROOM_FIELDS(Reason, cause, signal, hard, threshold, available, capacity, sampled_at,
                 first_crossed, last_clear, taint, limit, subject, used);
 HEADROOM_FIELDS(Victim, pod, cgroup, reason, phase, terminated_at, killed_at, deadline, sigterm_due,
-                gone_at, held, due_before, due, memory_request, left, ran, part);
+                gone_at, held, due_before, due, memory_request, left, ran, part, page_tables);
 
 // Without labels, annotations, placement and ignored fields: no step of an eviction reads them, and
 // they may be a megabyte that the loop would write at each step.

@@ -146,7 +146,24 @@ std::optional<std::int64_t> predicted_left(const Victim& victim, const PodReadin
 
 }  // namespace
 
+namespace {
+
+void update_page_tables(Victim& victim, const PodReading* reading) {
+  if (!reading || !reading->record || !(reading->record->valid & HR_MEMORY_STAT)) return;
+  victim.page_tables = Bytes{value_or_zero(reading->record->pagetables)};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> page_tables_left(const Victim& victim, const Snapshot& snapshot) {
+  if (victim.reason.signal != Signal::kKernelMemAvailable || !snapshot.page_tables)
+    return std::nullopt;
+  const std::int64_t left = std::min(victim.page_tables, *snapshot.page_tables).count;
+  return left < kLeastPageTables.count ? 0 : left;
+}
+
 void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use) {
+  update_page_tables(victim, reading);
   victim.due_before = victim.due;
   const bool killed =
       victim.phase == Victim::Phase::kKilled || victim.phase == Victim::Phase::kTimedOut;
@@ -164,24 +181,26 @@ void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_u
 namespace {
 
 // What a cgroup without processes still holds of what comes back by itself; absent: unknown. Its
-// anonymous memory is that of a process that has ended, and so is what that has in swap; shared
-// memory may be files, which stay.
+// anonymous memory is that of a process that has ended, as are its page tables, and so is what that
+// has in swap; shared memory may be files, which stay.
 std::optional<std::int64_t> left_by_processes(Signal signal, const PodReading& reading,
                                               SwapUse swap_use) {
   constexpr Bytes kNothing = 1_MiB;
   const auto held = predicted_release(signal, reading, {}, swap_use);
   if (signal == Signal::kPidAvailable || !held) return held;
   if (reading.record->anon == HR_UNKNOWN) return std::nullopt;
-  const auto anon = static_cast<std::int64_t>(reading.record->anon);
-  if (anon < kNothing.count) return 0;
+  auto left = static_cast<std::int64_t>(reading.record->anon);
+  if (signal == Signal::kKernelMemAvailable) left += value_or_zero(reading.record->pagetables);
+  if (left < kNothing.count) return 0;
   if (signal == Signal::kSwapAvailable) return held;
-  return with_swap(anon, *reading.record, swap_use);
+  return with_swap(left, *reading.record, swap_use);
 }
 
 }  // namespace
 
 bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use,
                      std::int64_t& risen) {
+  update_page_tables(victim, reading);
   victim.due_before = victim.due;
   if (!victim.due) return false;
   const auto held = reading && reading->record

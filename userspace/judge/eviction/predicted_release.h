@@ -50,6 +50,13 @@ void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_u
 bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use,
                      std::int64_t& risen);
 
+// Page tables that are worth waiting for.
+inline constexpr Bytes kLeastPageTables = 16_MiB;
+
+// Of the page tables of a victim whose cgroup is removed, what the node still has at most; absent:
+// unknown, or the signal is not of them.
+std::optional<std::int64_t> page_tables_left(const Victim& victim, const Snapshot& snapshot);
+
 // Moves Victim::due on to this pass. `reading` may be null.
 void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use);
 

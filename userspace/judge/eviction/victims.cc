@@ -233,7 +233,8 @@ class VictimUpdate {
 
   // No process is left, but its zombies count as tasks until they are reaped, and its memory comes
   // back when the last that uses it lets go: another process uses it while it copies it, or reads
-  // /proc/PID/stat. The return is waited for as long as it goes on.
+  // /proc/PID/stat. Page tables come back when no CPU can use them any more. The return is waited
+  // for as long as it goes on.
   void await_return(const Victim& victim, const PodReading* reading) {
     Victim waited = victim;
     if (waited.phase != Phase::kRemoving) {
@@ -242,13 +243,30 @@ class VictimUpdate {
       waited.sigterm_due = at_ + kMaxReturnTime;
     }
     std::int64_t& risen = risen_[static_cast<std::size_t>(victim.reason.signal)];
-    const bool returned = update_returned(waited, reading, use_of_swap(victim), risen);
+    bool returned = update_returned(waited, reading, use_of_swap(victim), risen);
+    if (!reading) returned |= follow_page_tables(waited);
     const Instant due = at_ + return_timeout(waited, reading);
     waited.sigterm_due =
         std::min(due, returned ? waited.gone_at + kMaxReturnTime : waited.sigterm_due);
     if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due)
       return end_victim(waited, reading);
     keep_victim(waited);
+  }
+
+  static bool is_of_page_tables(const Victim& victim) {
+    return victim.reason.signal == Signal::kKernelMemAvailable &&
+           victim.page_tables >= kLeastPageTables &&
+           victim.due.value_or(0) <= victim.page_tables.count;
+  }
+
+  // Its cgroup is removed. Once the rest is back, or should be, what the node still has of its page
+  // tables is what is due. Returns true if that is less than before.
+  bool follow_page_tables(Victim& victim) const {
+    const auto left = page_tables_left(victim, snapshot_);
+    const bool rest_is_over = is_of_page_tables(victim) || at_ >= victim.sigterm_due;
+    if (!left || !victim.due || !rest_is_over || *left >= *victim.due) return false;
+    victim.due = *left;
+    return true;
   }
 
   // Of memory whose cgroup is removed `due` is right only while it was followed, since the kill.
@@ -260,8 +278,9 @@ class VictimUpdate {
 
   // From the latest pass that saw something come back. Of memory whose cgroup is removed nothing
   // shows that it is still held: no longer than its release takes.
-  static Duration return_timeout(const Victim& victim, const PodReading* reading) {
+  Duration return_timeout(const Victim& victim, const PodReading* reading) const {
     if (reading || victim.reason.signal == Signal::kPidAvailable) return kReturnTimeout;
+    if (is_of_page_tables(victim) && page_tables_left(victim, snapshot_)) return kReturnTimeout;
     return std::min(predicted_time(Bytes{victim.due.value_or(0)}), kReturnTimeout);
   }
 

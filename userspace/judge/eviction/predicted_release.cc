@@ -153,13 +153,31 @@ void update_page_tables(Victim& victim, const PodReading* reading) {
   victim.page_tables = Bytes{value_or_zero(reading->record->pagetables)};
 }
 
-}  // namespace
+// Page tables that are worth waiting for.
+constexpr Bytes kLeastPageTables = 16_MiB;
 
+// Of the victim's, what the node still has at most; absent: unknown, or the signal is not of them.
 std::optional<std::int64_t> page_tables_left(const Victim& victim, const Snapshot& snapshot) {
   if (victim.reason.signal != Signal::kKernelMemAvailable || !snapshot.page_tables)
     return std::nullopt;
   const std::int64_t left = std::min(victim.page_tables, *snapshot.page_tables).count;
   return left < kLeastPageTables.count ? 0 : left;
+}
+
+}  // namespace
+
+bool waits_for_page_tables(const Victim& victim, const Snapshot& snapshot) {
+  return page_tables_left(victim, snapshot) && victim.page_tables >= kLeastPageTables &&
+         victim.due.value_or(0) <= victim.page_tables.count;
+}
+
+bool follow_page_tables(Victim& victim, const Snapshot& snapshot) {
+  const auto left = page_tables_left(victim, snapshot);
+  const bool rest_is_over =
+      waits_for_page_tables(victim, snapshot) || snapshot.at >= victim.sigterm_due;
+  if (!left || !victim.due || !rest_is_over || *left >= *victim.due) return false;
+  victim.due = *left;
+  return true;
 }
 
 void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use) {

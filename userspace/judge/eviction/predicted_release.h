@@ -50,12 +50,14 @@ void update_least_held(Victim& victim, const PodReading* reading, SwapUse swap_u
 bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use,
                      std::int64_t& risen);
 
-// Page tables that are worth waiting for.
-inline constexpr Bytes kLeastPageTables = 16_MiB;
+// Of a victim whose cgroup is removed: all that is due are page tables, and what the node has of
+// them is known.
+bool waits_for_page_tables(const Victim& victim, const Snapshot& snapshot);
 
-// Of the page tables of a victim whose cgroup is removed, what the node still has at most; absent:
-// unknown, or the signal is not of them.
-std::optional<std::int64_t> page_tables_left(const Victim& victim, const Snapshot& snapshot);
+// Moves Victim::due of a victim whose cgroup is removed on to this pass, by what the node still has
+// of its page tables: once the rest is back, or should be (Victim::sigterm_due). Returns true if
+// that is less than before.
+bool follow_page_tables(Victim& victim, const Snapshot& snapshot);
 
 // Moves Victim::due on to this pass. `reading` may be null.
 void update_expected_release(Victim& victim, const PodReading* reading, SwapUse swap_use);

@@ -244,29 +244,13 @@ class VictimUpdate {
     }
     std::int64_t& risen = risen_[static_cast<std::size_t>(victim.reason.signal)];
     bool returned = update_returned(waited, reading, use_of_swap(victim), risen);
-    if (!reading) returned |= follow_page_tables(waited);
+    if (!reading) returned |= follow_page_tables(waited, snapshot_);
     const Instant due = at_ + return_timeout(waited, reading);
     waited.sigterm_due =
         std::min(due, returned ? waited.gone_at + kMaxReturnTime : waited.sigterm_due);
     if (waited.due.value_or(0) <= 0 || at_ >= waited.sigterm_due)
       return end_victim(waited, reading);
     keep_victim(waited);
-  }
-
-  static bool is_of_page_tables(const Victim& victim) {
-    return victim.reason.signal == Signal::kKernelMemAvailable &&
-           victim.page_tables >= kLeastPageTables &&
-           victim.due.value_or(0) <= victim.page_tables.count;
-  }
-
-  // Its cgroup is removed. Once the rest is back, or should be, what the node still has of its page
-  // tables is what is due. Returns true if that is less than before.
-  bool follow_page_tables(Victim& victim) const {
-    const auto left = page_tables_left(victim, snapshot_);
-    const bool rest_is_over = is_of_page_tables(victim) || at_ >= victim.sigterm_due;
-    if (!left || !victim.due || !rest_is_over || *left >= *victim.due) return false;
-    victim.due = *left;
-    return true;
   }
 
   // Of memory whose cgroup is removed `due` is right only while it was followed, since the kill.
@@ -280,7 +264,7 @@ class VictimUpdate {
   // shows that it is still held: no longer than its release takes.
   Duration return_timeout(const Victim& victim, const PodReading* reading) const {
     if (reading || victim.reason.signal == Signal::kPidAvailable) return kReturnTimeout;
-    if (is_of_page_tables(victim) && page_tables_left(victim, snapshot_)) return kReturnTimeout;
+    if (waits_for_page_tables(victim, snapshot_)) return kReturnTimeout;
     return std::min(predicted_time(Bytes{victim.due.value_or(0)}), kReturnTimeout);
   }
 

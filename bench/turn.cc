@@ -6,15 +6,16 @@
 //
 // Meant for callgrind, whose counts repeat: bench/instructions runs it with two numbers of turns
 // and divides the difference, so that neither the start nor the first turn is counted. Each pod is
-// a cgroup with two containers; a tenth of the records changes between turns, another eighth is
-// written all the same, as of sleepers in their turn; nothing is near a threshold, as on nearly
-// every turn of a daemon's life.
+// a cgroup with two containers; a tenth of the records changes between turns, and idle ones are
+// written again as often as the daemon reads them; nothing is near a threshold, as on nearly every
+// turn of a daemon's life.
 #include "act/host_actuator.h"
 #include "base/clock.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/turn/allocation_count.h"
 #include "daemon/turn/engine.h"
 #include "judge/resources/pod_resources.h"
+#include "observe/best_source.h"
 #include "observe/host_observer.h"
 #include "report/reporter.h"
 #include "test_cgroup_tree.h"
@@ -31,6 +32,8 @@
 namespace {
 
 using namespace headroom;
+
+const std::uint32_t kIdlePeriod = observe::BestSource::Options().idle_read_period;
 
 // A tree of plain directories with a record for each, parents before their children.
 class FakeCgroupTree final : public observe::CgroupSource {
@@ -55,8 +58,7 @@ class FakeCgroupTree final : public observe::CgroupSource {
       records_[i].cpu_usage_ns += 1'000'000;
       change_stamps_[i].pass = sweeps_;
     }
-    // As the BPF source: sleepers are written in one sweep of eight.
-    for (std::size_t i = sweeps_ % 8; i < records_.size(); i += 8)
+    for (std::size_t i = sweeps_ % kIdlePeriod; i < records_.size(); i += kIdlePeriod)
       change_stamps_[i].pass = sweeps_;
     return std::span<const hr_record>(records_);
   }

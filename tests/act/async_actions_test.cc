@@ -9,6 +9,7 @@
 #include "support/reduced_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -183,6 +185,44 @@ TEST(Command, HasNoMorePrivilegesThanItsTarget) {
     ::kill(pod, SIGKILL);
     ::waitpid(pod, nullptr, 0);
   }
+}
+
+// Its uids are not those that are read in /proc.
+TEST(Command, IsNotRunBesideAProcessInAnotherUserNamespace) {
+  TempDir dir;
+  const fs::path ran = dir.path() / "ran";
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const Fd result(ends[0]);
+  Fd report(ends[1]);
+  const pid_t pod = ::fork();
+  ASSERT_GE(pod, 0);
+  if (pod == 0) {
+    const int error = ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+    if (::write(report.get(), &error, sizeof error) < 0) ::_exit(1);
+    for (;;)
+      ::pause();
+  }
+  report.reset();
+  int refused = -1;
+  const bool reported = ::read(result.get(), &refused, sizeof refused) == sizeof refused;
+  if (reported && refused == 0) {
+    auto child = Child::start(
+        {.argv = {"/bin/sh", "-c", "echo > " + ran.string()}, .cgroup_procs = -1, .target = pod});
+    EXPECT_FALSE(child);
+    if (child) {
+      (void)child->wait(clock_now() + 20s, &clock_now, {});
+    } else {
+      EXPECT_EQ(child.error().code, EOPNOTSUPP);
+      EXPECT_NE(child.error().what.find("another user namespace"), std::string::npos)
+          << child.error().what;
+    }
+    EXPECT_FALSE(fs::exists(ran));
+  }
+  ::kill(pod, SIGKILL);
+  ::waitpid(pod, nullptr, 0);
+  ASSERT_TRUE(reported);
+  if (refused != 0) GTEST_SKIP() << "unshare(CLONE_NEWUSER): " << std::strerror(refused);
 }
 
 TEST(PreStop, RunsOnlyInTheContainersOwnCgroup) {

@@ -283,6 +283,40 @@ TEST(HttpServer, SurvivesTheMalformed) {
   }
 }
 
+// Who asks without waiting is answered in the order of the requests, and delays no other.
+TEST(HttpServer, ManyRequestsAtOnceAreAnsweredInTheirOrder) {
+  const Served served = serve();
+  struct Case {
+    const char* request;
+    const char* status;
+  };
+  constexpr Case kCases[] = {
+      {"HEAD / HTTP/1.1\r\nHost: localhost\r\n", "200"},
+      {"GET /nothing HTTP/1.1\r\nHost: localhost\r\n", "404"},
+      {"GET / HTTP/1.1\r\nHost: evil.example\r\n", "421"},
+      {"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n", "405"}};
+  constexpr std::size_t kRequests = 1000;
+  std::string requests;
+  std::vector<std::string> expected, statuses;
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    const Case& each = kCases[(7 * i + i / 4) % std::size(kCases)];
+    requests += each.request;
+    if (i + 1 == kRequests) requests += "Connection: close\r\n";
+    requests += "\r\n";
+    if (each.status == std::string_view("405")) requests += "GET / HTTP/1.1\r\n";
+    expected.emplace_back(each.status);
+  }
+  const Fd fd = connected(served.port);
+  send(fd, requests);
+  EXPECT_NE(get(served.port, "/").find("200 OK"), std::string::npos);
+  const std::string answers = rest_of(fd);
+  constexpr std::string_view kLine = "HTTP/1.1 ";
+  for (std::size_t at = 0; (at = answers.find(kLine, at)) != answers.npos; at += kLine.size())
+    statuses.push_back(answers.substr(at + kLine.size(), 3));
+  EXPECT_EQ(statuses, expected);
+  EXPECT_NE(get(served.port, "/").find("200 OK"), std::string::npos);
+}
+
 TEST(HttpServer, HundredsOfSilentClientsDelayNoScrape) {
   const Served served = serve();
   std::vector<Fd> silent;

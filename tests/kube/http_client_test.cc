@@ -132,6 +132,46 @@ TEST(Http, MoreThanIsAskedForIsAnError) {
   EXPECT_TRUE(http(at(server.url()), {.path = "/", .max_body = 5000}));
 }
 
+// Of what is resident, in bytes; counted anew from here on.
+std::size_t most_resident(bool anew = false) {
+  if (anew) std::ofstream("/proc/self/clear_refs") << 5;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6)) * 1024;
+  return 0;
+}
+
+// The limit is on what is unpacked, and it is refused while it is unpacked.
+TEST(Http, ASmallAnswerThatUnpacksToMoreThanIsAskedForIsAnError) {
+  constexpr std::size_t kUnpacked = 64 << 20, kLimit = 1 << 20;
+  TempDir dir;
+  const std::string file = (dir.path() / "packed").string();
+  const std::string once = "head -c " + std::to_string(kUnpacked) + " /dev/zero | gzip";
+  for (const auto& [encoding, packed] :
+       {std::pair("gzip", once), std::pair("gzip, gzip", once + " | gzip")}) {
+    SCOPED_TRACE(encoding);
+    ASSERT_EQ(std::system((packed + " > " + file).c_str()), 0);
+    std::ostringstream body;
+    body << std::ifstream(file).rdbuf();
+    ASSERT_LT(body.str().size(), kLimit / 10);
+    const std::string header = std::string("Content-Encoding: ") + encoding + "\r\n";
+    SmallServer server(
+        [&](const std::string&) { return SmallServer::answer(200, body.str(), header); });
+    const std::size_t before = most_resident(true);
+    const auto response = http(at(server.url()), {.path = "/", .max_body = kLimit});
+    EXPECT_LT(most_resident() - before, kUnpacked / 4);
+    ASSERT_FALSE(response);
+    EXPECT_NE(response.error().what.find("longer than 1048576 bytes"), std::string::npos)
+        << response.error().what;
+    EXPECT_NE(server.requests().at(0).find("\r\nAccept-Encoding: "), std::string::npos);
+    auto patient = at(server.url());
+    patient.timeout = 20s;
+    const auto whole = http(patient, {.path = "/", .max_body = kUnpacked});
+    ASSERT_TRUE(whole) << whole.error().what;
+    EXPECT_EQ(whole->body.size(), kUnpacked);
+  }
+}
+
 TEST(Http, NoServerIsAnErrorThatSaysWhere) {
   const auto response = http(at("http://127.0.0.1:1"), {.path = "/pods"});
   ASSERT_FALSE(response);

@@ -37,6 +37,18 @@ TEST_F(LedgerTest, HasEveryStore) {
   ASSERT_TRUE(act::memory_high_file(dir.path())
                   .save({{CgroupId{1}, {"/pod1", std::nullopt, Bytes{1 << 20}}},
                          {CgroupId{2}, {"/pod2", Bytes{3 << 20}, Bytes{2 << 20}}}}));
+  ASSERT_TRUE(act::memory_max_file(dir.path())
+                  .save({{CgroupId{11},
+                          {.path = "/pod11",
+                           .found = Bytes{4 << 20},
+                           .set = Bytes{5 << 20},
+                           .ceiling = Bytes{6 << 20},
+                           .brake = Bytes{3 << 20}}},
+                         {CgroupId{12},
+                          {.path = "/pod12",
+                           .found = Bytes{4 << 20},
+                           .set = Bytes{4 << 20},
+                           .ceiling = Bytes{6 << 20}}}}));
   ASSERT_TRUE(act::cpu_burst_file(dir.path())
                   .save({{CgroupId{7}, {.path = "/pod7", .found = 0, .set = 20'000}}}));
   ASSERT_TRUE(act::cpu_suppress_file(dir.path())
@@ -80,6 +92,8 @@ TEST_F(LedgerTest, HasEveryStore) {
   ASSERT_TRUE(changes) << changes.error().what;
   EXPECT_EQ(*changes, (Changes{{"memory.high", "/pod1", "1048576", "max"},
                                {"memory.high", "/pod2", "2097152", "3145728"},
+                               {"memory.max", "/pod11", "5242880", "4194304"},
+                               {"memory.high", "/pod11", "3145728", "max"},
                                {"cpu.max.burst", "/pod7", "20000", "0"},
                                {"cpu.idle", "/pod8", "1", "0"},
                                {"cpu.weight", "/pod8", "0", "39"},

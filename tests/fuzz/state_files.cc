@@ -63,6 +63,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   fuzz::read_and_write<std::vector<TaintTimer>>(json);
   fuzz::read_and_write<state::SavedTaints>(json);
   fuzz::read_and_write<act::MemoryHighOverrides::Found>(json);
+  fuzz::read_and_write<act::MemoryMaxOverrides::Found>(json);
+  fuzz::read_and_write<act::CgroupOverrides::Found>(json);
   fuzz::read_and_write<act::SuspendedLimits::Found>(json);
   fuzz::read_and_write<std::map<CgroupId, act::OriginalOomScores>>(json);
   if (has_integers_only(json)) fuzz::read_unversioned(json);  // as StateDocument does

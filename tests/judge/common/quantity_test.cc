@@ -118,6 +118,18 @@ TEST(Quantity, OfAnyIntegerKeepsIt) {
   }
 }
 
+// Its canonical form has a higher exponent than it was read with.
+TEST(Quantity, AnExponentBeyondAllBoundsSaturatesAndIsReadAsTheSame) {
+  for (const char* text : {"30e8565478565479796043", "-3330e0000000000999999999999"}) {
+    const auto parsed = Quantity::parse(text);
+    ASSERT_TRUE(parsed);
+    const auto again = Quantity::parse(parsed->canonical());
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, *parsed) << text;
+    EXPECT_EQ(std::abs(parsed->value()), std::numeric_limits<std::int64_t>::max());
+  }
+}
+
 TEST(Quantity, RoundTrips) {
   for (const char* text : {"1", "-1", "1k", "1Ki", "1536Mi", "100m", "1n", "12e6", "-7Gi",
                            "1000000E", "107374183n", "9223372036854775807", "170e27"})

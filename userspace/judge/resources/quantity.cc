@@ -95,6 +95,9 @@ std::optional<Parts> split(std::string_view text) {
   return parts;
 }
 
+// Beyond this every digit string we could hold has long saturated or become 1n.
+constexpr std::int64_t kFar = 1'000'000'000'000;
+
 // "e3", "E-6": ten to that power. "E" alone is exa and was found in the table before.
 std::optional<std::int64_t> exponent_of(std::string_view suffix) {
   if (suffix.size() < 2 || (suffix.front() != 'e' && suffix.front() != 'E')) return std::nullopt;
@@ -104,8 +107,6 @@ std::optional<std::int64_t> exponent_of(std::string_view suffix) {
   const char* const end = suffix.data() + suffix.size();
   const auto [stopped, error] = std::from_chars(suffix.data(), end, exponent);
   if (error != std::errc{} || stopped != end) return std::nullopt;
-  // Beyond this every digit string we could hold has long saturated or become 1n.
-  constexpr std::int64_t kFar = 1'000'000'000'000;
   return std::clamp(exponent, -kFar, kFar);
 }
 
@@ -163,13 +164,15 @@ struct Magnitude {
 };
 
 // The digits before `point`, which are more than fit, in the least power of 1000 that holds them
-// exactly. Only zeros can be left out: if others do not fit, the value saturates.
+// exactly. Only zeros can be left out: if others do not fit, the value saturates, as do those whose
+// exponent was cut off at kFar.
 Magnitude large_magnitude(std::string_view digits, std::int64_t point) {
   const std::size_t last = digits.find_last_not_of('0');
   if (last == std::string_view::npos) return {};
   const std::int64_t zeros = point - static_cast<std::int64_t>(last) - 1;
   const std::size_t first = digits.find_first_not_of('0');
   const std::int64_t length = point - static_cast<std::int64_t>(first);
+  if (length > kFar) return {kMax, 0};
   constexpr std::int64_t kLength = 38;  // digits that fit for certain
   for (std::int64_t thousands = std::max<std::int64_t>(0, (length - kLength) / 3);
        3 * thousands <= zeros; ++thousands)

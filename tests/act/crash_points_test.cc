@@ -99,8 +99,13 @@ TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {
   EXPECT_GE(writes, 6) << "create, write, rename, memory.high twice, and remove";
 }
 
-// With a brake. What is set is saved after the write: until then only the file has the original.
-TEST_F(CrashPointsTest, MemoryMaxIsLoweredWhereverTheDaemonDies) {
+// What is set is saved after the write: until then only the file has the original. `high`: what
+// memory.high was.
+struct LoweringCrashTest : CrashPointsTest {
+  void crash_at_every_write(bool braked, const std::string& high);
+};
+
+void LoweringCrashTest::crash_at_every_write(bool braked, const std::string& high) {
   const auto open_overrides = [&] {
     return std::make_unique<MemoryMaxOverrides>(dir.path(),
                                                 [this](const MemoryMaxOverrides::Found& found) {
@@ -112,7 +117,7 @@ TEST_F(CrashPointsTest, MemoryMaxIsLoweredWhereverTheDaemonDies) {
            [&] {
              make_pod();
              put("memory.max", "268435456");
-             put("memory.high", "max");
+             put("memory.high", high);
              put("memory.current", "1048576");
            },
        .work =
@@ -120,8 +125,9 @@ TEST_F(CrashPointsTest, MemoryMaxIsLoweredWhereverTheDaemonDies) {
              const auto overrides = open_overrides();
              (void)overrides->raise(cgroup, directory.get(), "/pod", Bytes{272 << 20},
                                     Bytes{384 << 20});
-             (void)overrides->set_brake(cgroup, directory.get(), "/pod", Bytes{264 << 20},
-                                        Bytes{384 << 20});
+             if (braked)
+               (void)overrides->set_brake(cgroup, directory.get(), "/pod", Bytes{264 << 20},
+                                          Bytes{384 << 20});
              (void)overrides->lower(cgroup, directory.get(), Bytes{256 << 20});
              (void)overrides->release_brake(cgroup, directory.get());
            },
@@ -130,7 +136,7 @@ TEST_F(CrashPointsTest, MemoryMaxIsLoweredWhereverTheDaemonDies) {
              auto former = memory_max_file(state).load();
              ASSERT_TRUE(former) << former.error().what;
              // The original is saved before the first write.
-             if (value("memory.max") != "268435456" || value("memory.high") != "max") {
+             if (value("memory.max") != "268435456" || value("memory.high") != high) {
                ASSERT_TRUE(former->contains(cgroup));
                EXPECT_EQ(former->at(cgroup).found, Bytes{256 << 20});
              }
@@ -138,15 +144,25 @@ TEST_F(CrashPointsTest, MemoryMaxIsLoweredWhereverTheDaemonDies) {
              if (value("memory.max").empty())
                put("memory.max", std::to_string(former->at(cgroup).set.count));
              if (value("memory.high").empty()) put("memory.high", "251658240");
-             if (value("memory.high") != "max") EXPECT_TRUE(ledger_has("memory.high", "max"));
+             if (value("memory.high") != high) EXPECT_TRUE(ledger_has("memory.high", high));
              const auto next = open_overrides();
              next->resume(std::move(*former));
              next->restore_all();
              EXPECT_EQ(value("memory.max"), "268435456");
-             EXPECT_EQ(value("memory.high"), "max");
+             EXPECT_EQ(value("memory.high"), high);
              EXPECT_TRUE(ledger_is_empty());
            }});
   EXPECT_GE(writes, 12);
+}
+
+TEST_F(LoweringCrashTest, WithABrake) {
+  crash_at_every_write(/*braked=*/true, "max");
+}
+TEST_F(LoweringCrashTest, WithoutOne) {
+  crash_at_every_write(/*braked=*/false, "max");
+}
+TEST_F(LoweringCrashTest, WithAnothersMemoryHigh) {
+  crash_at_every_write(/*braked=*/false, "257000000");
 }
 
 TEST_F(CrashPointsTest, ABurstIsWithdrawnWhereverTheDaemonDies) {

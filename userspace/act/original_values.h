@@ -19,7 +19,7 @@ template <>
 inline constexpr unsigned kEnumerators<act::OverriddenFile> = 5;
 
 HEADROOM_FIELDS(act::OriginalMemoryHigh, path, found, set, had_setting);
-HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake);
+HEADROOM_FIELDS(act::OriginalMemoryMax, path, found, set, ceiling, brake, high_found);
 HEADROOM_FIELDS(act::OriginalValue, path, found, set, setting, weight, clearing);
 HEADROOM_FIELDS(act::OriginalLimits, path, values);
 HEADROOM_FIELDS(act::OriginalOomScores, path, applied, values, applied_before);

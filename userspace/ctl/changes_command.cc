@@ -32,6 +32,10 @@ std::string limit_text(std::optional<Bytes> limit) {
   return limit ? std::to_string(limit->count) : "max";
 }
 
+std::string high_text(Bytes high) {
+  return limit_text(high.count == INT64_MAX ? std::nullopt : std::optional(high));
+}
+
 std::string value_text(std::uint64_t value) {
   return value == act::kNoLimit ? "max" : std::to_string(value);
 }
@@ -45,7 +49,9 @@ void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
   for (const auto& [cgroup, max] : found) {
     if (max.raised())
       changes.push_back({"memory.max", max.path, limit_text(max.set), limit_text(max.found)});
-    if (max.brake) changes.push_back({"memory.high", max.path, limit_text(max.brake), "max"});
+    if (max.brake)
+      changes.push_back(
+          {"memory.high", max.path, limit_text(max.brake), high_text(max.high_found)});
   }
 }
 

@@ -123,6 +123,28 @@ int MemoryMaxOverrides::raise(CgroupId cgroup, int directory, const std::string&
   return error;
 }
 
+namespace {
+
+void forget_brake(OriginalMemoryMax& held) {
+  held.brake.reset();
+  held.high_found = Bytes{INT64_MAX};
+}
+
+}  // namespace
+
+// As a brake of its own, if there is none: after a crash the next daemon takes it back.
+int MemoryMaxOverrides::write_guard(int directory, OriginalMemoryMax& held, Bytes guard,
+                                    Bytes high) {
+  if (held.brake) return write_limit(directory, kHigh, guard);
+  held.brake = guard;
+  held.high_found = high;
+  const int error = save_(found_) ? write_limit(directory, kHigh, guard) : EIO;
+  if (error == 0) return 0;
+  forget_brake(held);
+  save();
+  return error;
+}
+
 int MemoryMaxOverrides::lower(CgroupId cgroup, int directory, Bytes to) {
   const auto entry = found_.find(cgroup);
   if (entry == found_.end()) return 0;
@@ -138,9 +160,9 @@ int MemoryMaxOverrides::lower(CgroupId cgroup, int directory, Bytes to) {
   }
   const Bytes guard = guard_below(to);
   if (*usage > guard) return EAGAIN;
-  const bool guarded = *high > guard;
-  if (guarded)
-    if (const int error = write_limit(directory, kHigh, guard); error != 0) return error;
+  const auto brake = held.brake;
+  if (*high > guard)
+    if (const int error = write_guard(directory, held, guard, *high); error != 0) return error;
   const auto checked = read_limit(directory, kCurrent);
   int error = checked && *checked <= guard ? write_limit(directory, kMax, to) : EAGAIN;
   // Watched: if usage has come near all the same, the limit goes back to where it was.
@@ -150,10 +172,13 @@ int MemoryMaxOverrides::lower(CgroupId cgroup, int directory, Bytes to) {
     error = EAGAIN;
   }
   // The brake of the former limit is above the new one.
-  const bool brake_ends = held.brake && error == 0 && *held.brake >= to;
-  if (guarded) (void)write_limit(directory, kHigh, brake_ends ? Bytes{INT64_MAX} : *high);
-  if (brake_ends) held.brake.reset();
-  if (error != 0) return error;
+  const bool brake_ends = brake && error == 0 && *brake >= to;
+  if (*high > guard) (void)write_limit(directory, kHigh, brake_ends ? Bytes{INT64_MAX} : *high);
+  if (brake_ends || !brake) forget_brake(held);
+  if (error != 0) {
+    save();
+    return error;
+  }
   // Exactly what was found, which need not be a multiple of 64 KiB.
   if (to < held.found) (void)write_limit(directory, kMax, held.found);
   held.set = std::max(to, held.found);
@@ -196,8 +221,8 @@ int MemoryMaxOverrides::release_brake(CgroupId cgroup, int directory) {
   // ours.
   const auto now = read_limit(directory, kHigh);
   const bool ours = now && *now >= guard_below(held.found) && *now <= held.ceiling;
-  held.brake.reset();
-  const int error = ours ? write_limit(directory, kHigh, Bytes{INT64_MAX}) : 0;
+  const int error = ours ? write_limit(directory, kHigh, held.high_found) : 0;
+  forget_brake(held);
   erase_unchanged(entry);
   return error;
 }

@@ -26,8 +26,10 @@ struct OriginalMemoryMax {
   Bytes found{};
   Bytes set{};      // when it was last saved
   Bytes ceiling{};  // the most that is ever set
-  // What was written to memory.high, which had no value; absent: nothing.
+  // What was written to memory.high, and what that was before (INT64_MAX: "max"); absent: nothing
+  // was written.
   std::optional<Bytes> brake{};
+  Bytes high_found{INT64_MAX};
 
   bool raised() const { return set > found; }
   friend bool operator==(const OriginalMemoryMax&, const OriginalMemoryMax&) = default;
@@ -74,6 +76,7 @@ class MemoryMaxOverrides {
   OriginalMemoryMax* prepare(CgroupId cgroup, int directory, const std::string& path,
                              Bytes ceiling);
   void erase_unchanged(Entry entry);
+  int write_guard(int directory, OriginalMemoryMax& held, Bytes guard, Bytes high);
   int restore(CgroupId cgroup, const OriginalMemoryMax& entry);
 
   const std::string root_;

@@ -67,6 +67,8 @@ uninstall_files() {
   if systemd_runs; then
     systemctl disable --now headroomd.service headroom-kube.service headroom-events.service >/dev/null 2>&1
     systemctl stop headroom-commands.socket 'headroom-commands@*.service' 2>/dev/null
+    # After a crash it left limits changed, and no next daemon restores them.
+    "$root/usr/sbin/headroomd" --restore
     systemctl stop headroom.slice 2>/dev/null
     systemctl reset-failed headroomd.service headroom-kube.service headroom-events.service 2>/dev/null
   fi

@@ -88,3 +88,32 @@ def test_what_was_found_is_put_back(vm):
         given = node.run_pod(Pod("given", priority=50), "--hold 20M", "OOMScoreAdjust=1000")
         has_score(node, given, 507)
         assert 'headroom_oom_score_adj_writes_total{outcome="failed"} 0' in node.metrics()
+
+
+def test_without_a_next_daemon_it_is_put_back_too(vm):
+    """After a SIGKILL: by a daemon that cannot start, and by --restore, which does nothing while a daemon runs."""
+    with Node(vm) as node:
+        may_lower(node)
+        mirror, wrong = (kubelet_configuration(hard="150Mi", oomScoreAdj=word) for word in ("mirror", "neither"))
+        node.start(mirror)
+        small = node.run_pod(Pod("small", priority=-10), "--hold 20M", "OOMScoreAdjust=200")
+        has_score(node, small, 625)
+        node.configure(wrong)
+        vm.run("systemctl kill -s KILL headroomd.service", check=True)
+        vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
+        assert score(node, small) == 200
+        node.start(mirror)
+        has_score(node, small, 625)
+        refused = vm.run("headroomd --restore")
+        assert refused.code == 1 and "another headroomd is in mode enforce" in refused.out, refused
+        assert score(node, small) == 625
+        vm.put(b"[Service]\nRestart=no\n", "/run/systemd/system/headroomd.service.d/once.conf")
+        try:
+            vm.run("systemctl daemon-reload; systemctl kill -s KILL headroomd.service", check=True)
+            vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
+            assert score(node, small) == 625
+            vm.run("headroomd --restore", check=True)
+            assert score(node, small) == 200
+            assert vm.run("test -e /run/headroom/oom-scores.json").code == 1
+        finally:
+            vm.run("rm /run/systemd/system/headroomd.service.d/once.conf; systemctl daemon-reload; systemctl reset-failed headroomd.service")

@@ -7,12 +7,14 @@
 #include "config/load/load.h"
 #include "daemon/app.h"
 #include "daemon/loop.h"
+#include "daemon/restore_changes.h"
 #include "daemon/slices/slice_reconciler.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/startup.h"
 #include "manifest/manifest_reader.h"
 
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 namespace {
@@ -32,6 +34,27 @@ int cannot_run(const Error& error, int status = kCannotRun) {
   return status;
 }
 
+// There may be no next start that does it: an upgrade that fails, a host that has changed.
+int cannot_start(const Error& error, const std::filesystem::path& state_dir,
+                 int status = kCannotRun) {
+  daemon::restore_limits_of_no_daemon(state_dir);
+  return cannot_run(error, status);
+}
+
+int restore(const config::Config& config) {
+  const log::Logging logging(config.log_level);
+  const auto done = daemon::restore_everything(config);
+  return done ? 0 : cannot_run(done.error());
+}
+
+int invalid_configuration(const config::CommandLine& line, const config::LoadResult& loaded) {
+  if (!line.check_config) {
+    const log::Logging logging(loaded.config.log_level);
+    daemon::restore_limits_of_no_daemon(loaded.config.state_dir);
+  }
+  return print_diagnostics(loaded.diagnostics);
+}
+
 int serve(const config::CommandLine& line, config::LoadResult loaded,
           observe::ManifestCache manifest_cache, observe::Manifests manifests) {
   block_signals();
@@ -42,11 +65,12 @@ int serve(const config::CommandLine& line, config::LoadResult loaded,
     log::warning("{}", warning);
   for (const config::Diagnostic& manifest_warning : manifests.kubelet_complaints)
     log::warning("{}", to_string(manifest_warning));
+  const std::filesystem::path state_dir = loaded.config.state_dir;
   auto root = daemon::preflight(loaded.config.policy.mode);
-  if (!root) return cannot_run(root.error(), kUnsupportedHost);
+  if (!root) return cannot_start(root.error(), state_dir, kUnsupportedHost);
   daemon::lock_memory_and_limits();
   auto app = daemon::App::start(std::move(loaded.config), std::move(*root), std::move(manifests));
-  if (!app) return cannot_run(app.error());
+  if (!app) return cannot_start(app.error(), state_dir);
   auto loop = daemon::Loop::open(**app, line, std::move(manifest_cache), std::move(loaded.configz));
   if (!loop) return cannot_run(loop.error());
   if (auto ended = (*loop)->run(); !ended) return cannot_run(ended.error());
@@ -71,7 +95,8 @@ int run(int argc, char** argv) {
   observe::Manifests manifests = manifest_cache.read(daemon::manifest_sources(loaded.config));
   loaded.diagnostics.insert(loaded.diagnostics.end(), manifests.diagnostics.begin(),
                             manifests.diagnostics.end());
-  if (!loaded.diagnostics.empty()) return print_diagnostics(loaded.diagnostics);
+  if (line->restore) return restore(loaded.config);
+  if (!loaded.diagnostics.empty()) return invalid_configuration(*line, loaded);
   if (line->check_config) {
     for (const std::string& warning : loaded.warnings)
       std::cerr << warning << '\n';

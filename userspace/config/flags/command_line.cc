@@ -122,6 +122,9 @@ void add(CLI::App& app, CommandLine& line, const Flag& flag) {
 void add_query_flags(CLI::App& app, CommandLine& line) {
   app.add_flag("--check-config", line.check_config,
                "read the configuration, report every error and exit: 0 if there is none, else 2");
+  app.add_flag("--restore", line.restore,
+               "restore what a headroomd that has ended left changed (limits, OOM scores, CPUs), "
+               "and exit");
   app.add_flag("--version", line.version, "print the version and exit");
   app.set_help_flag();
   app.add_flag("--help", line.help, "print this and exit");

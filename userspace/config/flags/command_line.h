@@ -66,6 +66,7 @@ struct CommandLine {
   FlagValues listen;
   FlagValues metrics_listen;
   bool check_config = false;
+  bool restore = false;
   bool version = false;
   bool help = false;
 };

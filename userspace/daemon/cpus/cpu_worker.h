@@ -110,15 +110,17 @@ class CpuWorker {
   void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests);
 
+  // A manager that writes to the cgroups below `cgroup_root`, for units through systemd.
+  static CpuManager::Setup setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
+                                    const std::filesystem::path& cgroup_root,
+                                    const std::string& pods_cgroup);
+
  private:
   struct Inbox {
     std::optional<CpuManagerOptions> options;
     std::optional<std::vector<Pod>> manifests;
     bool stop = false;
   };
-  static CpuManager::Setup setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
-                                    const std::filesystem::path& cgroup_root,
-                                    const std::string& pods_cgroup);
   void post(const std::function<void(Inbox&)>& change);
   void wake() const;
   void run();

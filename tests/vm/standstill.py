@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether headroomd's loop stood still while its machine ran, and what its threads did then.
 
-The loop is its first thread, which wakes every second at least.
+The loop is its first thread, which wakes every second at least once it has started: until the sentinel's thread is there, that
+thread loads BPF programs, or waits for the one that does.
 """
 
 import json
@@ -22,9 +23,17 @@ def read(path):
     except OSError as error:
         return str(error)
 
+started = None  # the process whose loop has begun
+
+def has_started(pid):
+    global started
+    if pid != started and any(read(comm) == "hr-sentinel" for comm in glob.glob(f"/proc/{pid}/task/*/comm")):
+        started = pid
+    return pid == started
+
 def loop():
     pid = read(processes).partition("\\n")[0]
-    return pid, [line for line in read(f"/proc/{pid}/status").splitlines() if "ctxt_switches" in line]
+    return pid, has_started(pid) and [line for line in read(f"/proc/{pid}/status").splitlines() if "ctxt_switches" in line]
 
 def threads(pid):
     return {f"{task.rpartition('/')[2]} {read(task + '/comm')}": {what: read(f"{task}/{what}") for what in

@@ -97,21 +97,21 @@ def test_without_a_next_daemon_it_is_put_back_too(vm):
         mirror, wrong = (kubelet_configuration(hard="150Mi", oomScoreAdj=word) for word in ("mirror", "neither"))
         node.start(mirror)
         small = node.run_pod(Pod("small", priority=-10), "--hold 20M", "OOMScoreAdjust=200")
-        has_score(node, small, 625)
+        has_score(node, small, 1000)
         node.configure(wrong)
         vm.run("systemctl kill -s KILL headroomd.service", check=True)
         vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
         assert score(node, small) == 200
         node.start(mirror)
-        has_score(node, small, 625)
+        has_score(node, small, 1000)
         refused = vm.run("headroomd --restore")
         assert refused.code == 1 and "another headroomd is in mode enforce" in refused.out, refused
-        assert score(node, small) == 625
+        assert score(node, small) == 1000
         vm.put(b"[Service]\nRestart=no\n", "/run/systemd/system/headroomd.service.d/once.conf")
         try:
             vm.run("systemctl daemon-reload; systemctl kill -s KILL headroomd.service", check=True)
             vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
-            assert score(node, small) == 625
+            assert score(node, small) == 1000
             vm.run("headroomd --restore", check=True)
             assert score(node, small) == 200
             assert vm.run("test -e /run/headroom/oom-scores.json").code == 1

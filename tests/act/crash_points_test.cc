@@ -9,6 +9,7 @@
 #include "ctl/changes_command.h"
 #include "daemon/state/oom_score_worker.h"
 #include "daemon/state/taint_store.h"
+#include "support/changed_cgroup.h"
 #include "support/test_cgroup.h"
 
 #include <fcntl.h>
@@ -27,44 +28,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct CrashPointsTest : ::testing::Test {
-  void put(const char* file, std::string_view value) const {
-    std::ofstream(pod / file, std::ios::trunc) << value << '\n';
-  }
-  std::string value(const char* file) const {
-    std::string line;
-    std::ifstream text(pod / file);
-    std::getline(text, line);
-    return line;
-  }
-  // What headroomctl changes shows.
+struct CrashPointsTest : test::ChangedCgroup {
   bool ledger_has(std::string_view setting, std::string_view original) const {
-    const auto changes =
-        ctl::read_ledger({.state_dir = state, .cpu_state_file = {}, .memory_state_file = {}});
+    const auto changes = ledger();
     EXPECT_TRUE(changes) << changes.error().what;
     return changes && std::ranges::any_of(*changes, [&](const ctl::Change& change) {
              return change.setting == setting && change.original == original;
            });
   }
-  bool ledger_is_empty() const {
-    const auto changes =
-        ctl::read_ledger({.state_dir = state, .cpu_state_file = {}, .memory_state_file = {}});
-    return changes && changes->empty();
-  }
-  void make_pod() {
-    fs::create_directories(pod);
-    fs::remove_all(state);
-    fs::create_directories(state);
-    directory.reset(::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
-    ASSERT_EQ(::fstat(directory.get(), &status), 0);
-    cgroup = CgroupId{status.st_ino};
-  }
-
-  const test::TempDir dir;
-  const fs::path pod = dir.path() / "pod", state = dir.path() / "state";
-  Fd directory;
-  CgroupId cgroup;
 };
 
 TEST_F(CrashPointsTest, MemoryHighIsRestoredWhereverTheDaemonDies) {

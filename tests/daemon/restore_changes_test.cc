@@ -3,18 +3,9 @@
 #include "daemon/restore_changes.h"
 
 #include "act/original_values.h"
-#include "base/file_io.h"
-#include "config/temp_dir.h"
-#include "ctl/changes_command.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
+#include "support/changed_cgroup.h"
 
 #include <filesystem>
-#include <fstream>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -23,30 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RestoreChangesTest : ::testing::Test {
-  RestoreChangesTest() {
-    fs::create_directories(pod);
-    fs::create_directories(state);
-    directory.reset(::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
-    EXPECT_EQ(::fstat(directory.get(), &status), 0);
-    cgroup = CgroupId{status.st_ino};
-  }
-  void put(const char* file, std::string_view value) const {
-    std::ofstream(pod / file, std::ios::trunc) << value << '\n';
-  }
-  std::string value(const char* file) const {
-    std::string line;
-    std::ifstream text(pod / file);
-    std::getline(text, line);
-    return line;
-  }
-  bool ledger_is_empty() const {
-    const auto changes =
-        ctl::read_ledger({.state_dir = state, .cpu_state_file = {}, .memory_state_file = {}});
-    EXPECT_TRUE(changes) << changes.error().what;
-    return changes && changes->empty();
-  }
+struct RestoreChangesTest : test::ChangedCgroup {
+  void SetUp() override { make_pod(); }
   // The state file as a daemon leaves it that is killed now: `found` is what it saved last.
   template <class Found>
   static auto keep(Found& found) {
@@ -55,11 +24,6 @@ struct RestoreChangesTest : ::testing::Test {
       return Result<>();
     };
   }
-
-  const test::TempDir dir;
-  const fs::path pod = dir.path() / "pod", state = dir.path() / "state";
-  Fd directory;
-  CgroupId cgroup;
 };
 
 TEST_F(RestoreChangesTest, EveryLimitIsAsItWas) {

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,6 +112,17 @@ TEST(Command, HasTheUsualUmaskWhateverOurs) {
   ::umask(ours);
   ASSERT_EQ(ended, 0);
   EXPECT_EQ(text_of(out), "0022\n");
+}
+
+// headroomd refuses them for itself; a command that needs much memory may have them.
+TEST(Command, MayHaveHugePages) {
+  TempDir dir;
+  const std::string out = dir.path() / "out";
+  ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+  const int ended = run({"/bin/sh", "-c", "grep THP_enabled /proc/self/status > " + out});
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  ASSERT_EQ(ended, 0);
+  EXPECT_EQ(text_of(out), "THP_enabled:\t1\n");
 }
 
 TEST(Command, IsBoundByItsMemoryLimit) {

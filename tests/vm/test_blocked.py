@@ -128,6 +128,15 @@ def test_the_first_eviction_reads_no_code_from_a_disk(vm):
         assert all(rows[name][1] == 0 for name in ("headroomd", "hr-sentinel", "hr-release")), rows
 
 
+def test_khugepaged_leaves_its_memory_alone(vm):
+    """It has the lowest priority, and would hold the lock of headroomd's address space while it is not run."""
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="400Mi"))
+        vm.run("grep -q always.*madvise /sys/kernel/mm/transparent_hugepage/enabled", check=True)
+        refused = vm.run("grep -h -e THP_enabled -e AnonHugePages /proc/$(pidof headroomd)/status /proc/$(pidof headroomd)/smaps_rollup", check=True)
+        assert refused.out.split() == ["THP_enabled:", "0", "AnonHugePages:", "0", "kB"], refused.out
+
+
 def test_the_daemon_ends_while_all_of_them_are_stopped(vm):
     """A stop does not wait for the journal, the bus, a reader, a mount or the configuration; systemd would send SIGKILL after 90 s."""
     vm.run(f"modprobe fuse; mkdir -p {HUNG}", check=True)

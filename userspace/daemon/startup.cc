@@ -14,6 +14,7 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,6 +42,15 @@ void lock_memory() {
                  std::strerror(errno));
   if (const auto read = read_program_into_memory(kLoopLibraries); !read)
     log::warning("{}: the first eviction may wait for a disk", read.error().what);
+}
+
+// khugepaged, which has the lowest priority, makes huge pages of a process's memory and holds the
+// lock of its address space meanwhile. Where every CPU is busy it is not run for seconds, and each
+// thread that takes a page fault waits for it, also one of real-time priority.
+void refuse_huge_pages() {
+  if (::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0)
+    log::warning("khugepaged is not kept away ({}): on busy CPUs this daemon may look too late",
+                 std::strerror(errno));
 }
 
 // Large blocks are returned as soon as they are freed. By itself glibc would keep as much as the
@@ -84,6 +94,7 @@ void lock_memory_and_limits() {
   raise_descriptor_limit();
   return_large_blocks();
   if (::geteuid() != 0) return;
+  refuse_huge_pages();
   lock_memory();
   lower_oom_score();
   if (!request_realtime_scheduling())

@@ -9,6 +9,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -113,6 +114,11 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, 1, 0, 3 << 13);  // this process, idle class
 }
 
+// The caller's refusal would be inherited.
+void allow_huge_pages() {
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+}
+
 void raise_oom_score() {
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (score < 0) return;
@@ -179,6 +185,7 @@ void exec_child(const ChildSetup& child_setup, int report) {
   const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (input >= 0) ::dup2(input, STDIN_FILENO);
   raise_oom_score();
+  allow_huge_pages();
   if (command.in_background) lower_priority();
   limit_data(command.data_limit);
   if (command.cgroup_procs >= 0 && ::write(command.cgroup_procs, "0", 1) != 1)

@@ -74,10 +74,6 @@ struct prev_cputime {
   __u64 stime;
 };
 
-struct cgroup_root {
-  int hierarchy_id; /* 0: the unified one */
-};
-
 struct cgroup {
   struct cgroup_subsys_state self;
   struct cgroup_root* root;
@@ -89,6 +85,11 @@ struct cgroup {
   struct cgroup_base_stat bstat;         /* as of the last rstat flush */
   struct prev_cputime prev_cputime;
   struct psi_group* psi; /* a pointer since 6.0, embedded before; NULL while PSI is off */
+};
+
+struct cgroup_root {
+  int hierarchy_id; /* 0: the unified one */
+  struct cgroup cgrp;
 };
 
 enum cgroup_subsys_id { cpu_cgrp_id, io_cgrp_id, memory_cgrp_id, pids_cgrp_id };

@@ -27,7 +27,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* --- once, at the top of a pass -------------------------------------------------------------- */
 
 static __always_inline void flush_memory(struct cgroup* cgrp) {
-  if (!has(HR_KFUNC_MEMCG)) return;
+  if (!has(HR_KFUNC_MEMCG)) return; /* css_rstat_flush() takes no pointer that was only walked to */
   struct mem_cgroup* memcg = bpf_get_mem_cgroup(&cgrp->self);
   if (!memcg) return;
   /* The kernel's own flushes only what is more than 64 changes for each CPU. */
@@ -317,5 +317,22 @@ int sweep_flush(struct bpf_iter__task* ctx) {
   flush(top);
   if (root_wanted) read_flushed_root(top);
   bpf_cgroup_release(top);
+  return 1;
+}
+
+/*
+ * The same where a program can look no cgroup up (bpf_cgroup_from_id()): the root of the tree in
+ * which the caller is. It is never freed, so it needs no reference.
+ */
+SEC("iter.s/task")
+int sweep_flush_own(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  if (!task) return 0;
+  struct css_set* set = task->cgroups;
+  struct cgroup* own = set ? set->dfl_cgrp : 0;
+  struct cgroup_root* root = own ? own->root : 0;
+  if (!root) return 1;
+  flush(&root->cgrp);
+  if (root_wanted) read_flushed_root(&root->cgrp);
   return 1;
 }

@@ -435,6 +435,7 @@ TEST_F(Sweep, FortyThousandCgroupsAreAllSeen) {
 // One iterator is read again and again.
 TEST_F(Sweep, FlushesMemoryAsOftenAsItIsAsked) {
   const bool first = sweep_->flush_memory();
+  EXPECT_EQ(sweep_->flushes_memory(), first);
   for (int time = 2; time <= 5; ++time)
     EXPECT_EQ(sweep_->flush_memory(), first) << "time " << time;
   if (!first) GTEST_SKIP() << "this kernel lets no program that is called flush memory";

@@ -46,6 +46,7 @@ class BestSource final : public CgroupSource {
   void set_compare_usage(bool compare_usage) override;
   void set_urgent(bool urgent) override;
   bool flush_memory() override { return bpf_ && bpf_->flush_memory(); }
+  bool flushes_memory() const override { return bpf_ && bpf_->flushes_memory(); }
   const hr_record* flushed_root() const override { return bpf_ ? bpf_->flushed_root() : nullptr; }
   std::string_view name() const override;  // "bpf", "hybrid" or "files"
   std::uint64_t lost() const override;

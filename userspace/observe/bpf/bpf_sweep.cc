@@ -119,8 +119,12 @@ Result<> BpfSweep::load(const Options& options) {
     if (load_best(options, facts) && attach(options.root)) return {};
     by_call_ = false;
   }
-  if (auto loaded = load(options, facts); !loaded) return loaded;
-  return attach(options.root);
+  auto loaded = load(options, facts);
+  if (!loaded) {
+    flush_refused_ = true;
+    loaded = load(options, facts);
+  }
+  return loaded ? attach(options.root) : loaded;
 }
 
 // With what notes the updated cgroups, if the kernel has it.
@@ -140,11 +144,12 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
   if (program_) sweep_bpf__destroy(program_);
   program_ = sweep_bpf__open();
   if (!program_) return load_failure(log, errno);
-  const bool flushes =
-      by_call_ && facts.kfuncs & (HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_CSS_FLUSH | HR_KFUNC_MEMCG);
+  const bool flushes = facts.kfuncs & (HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_CSS_FLUSH | HR_KFUNC_MEMCG);
   bpf_program__set_autoload(program_->progs.sweep, !by_call_);
   bpf_program__set_autoload(program_->progs.sweep_call, by_call_);
-  bpf_program__set_autoload(program_->progs.sweep_flush, flushes);
+  bpf_program__set_autoload(program_->progs.sweep_flush, flushes && by_call_);
+  bpf_program__set_autoload(program_->progs.sweep_flush_own,
+                            flushes && !by_call_ && !flush_refused_);
   for (bpf_program* each :
        {program_->progs.sweep_flushed, program_->progs.sweep_populated, program_->progs.sweep_made,
         program_->progs.sweep_removed, program_->progs.sweep_updated, program_->progs.sweep_number})
@@ -184,12 +189,14 @@ Result<> BpfSweep::attach_iterator(int root) {
 
 // The iterator is over one task, because the program is to run once: this thread.
 void BpfSweep::attach_flush() {
-  if (!bpf_program__autoload(program_->progs.sweep_flush)) return;
+  const bpf_program* flush =
+      by_call_ ? program_->progs.sweep_flush : program_->progs.sweep_flush_own;
+  if (!bpf_program__autoload(flush)) return;
   bpf_iter_link_info where{};
   where.task.tid = static_cast<__u32>(gettid());
   DECLARE_LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &where,
                       .link_info_len = sizeof where);
-  flush_link_.reset(bpf_program__attach_iter(program_->progs.sweep_flush, &opts));
+  flush_link_.reset(bpf_program__attach_iter(flush, &opts));
   if (flush_link_) flush_.reset(bpf_iter_create(bpf_link__fd(flush_link_.get())));
 }
 
@@ -214,7 +221,6 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
     program_->bss->walk_top = status.st_ino;
     program_->bss->walk_found = 1;  // and nothing left to visit: is the root of the tree known?
     if (auto called = call(program_->progs.sweep_call); !called) return called;
-    attach_flush();
     if (const auto noted = notes_updates_ ? attach_notes() : Result<>{}; !noted) {
       note_links_.clear();
       notes_updates_ = false;
@@ -224,6 +230,7 @@ Result<> BpfSweep::attach(const std::filesystem::path& root) {
     return failure("attach the sweep to " + root.string() + ": " + attached.error().what,
                    attached.error().code);
   }
+  attach_flush();
 
   // Absent without a memory controller, and then there is nothing to flush.
   if (groups_ & (HR_MEMORY_STAT | HR_RECLAIM))
@@ -352,6 +359,10 @@ bool BpfSweep::flush_memory() {
   return pass.flushed & HR_MEMORY_STAT;
 }
 
+bool BpfSweep::flushes_memory() const {
+  return flush_ && program_->rodata->config.kfuncs & (HR_KFUNC_CGROUP_FLUSH | HR_KFUNC_MEMCG);
+}
+
 const hr_record* BpfSweep::flushed_root() const {
   const hr_record& root = program_->bss->flushed_root;
   return root.valid & HR_MEMORY_STAT ? &root : nullptr;
@@ -383,7 +394,7 @@ void BpfSweep::begin_pass() {
 void BpfSweep::flush() {
   hr_sweep_pass& pass = program_->bss->pass;
   if (by_call_) pass.flushed = 0;
-  if (flush_ && !urgent_) run_flush();
+  if (by_call_ && flush_ && !urgent_) run_flush();
   // The first pass shows what an iterator flushes; until then memory.stat is flushed here too.
   if (memory_stat_ && !(pass.flushed & HR_MEMORY_STAT)) {
     std::array<char, 64> few;  // the file is made, and the stats flushed, whatever is asked of it

@@ -104,6 +104,7 @@ class BpfSweep final : public CgroupSource {
   void set_compare_usage(bool compare_usage) override { compare_usage_ = compare_usage; }
   void set_urgent(bool urgent) override { urgent_ = urgent; }
   bool flush_memory() override;
+  bool flushes_memory() const override;
   const hr_record* flushed_root() const override;
   // How many records the last sweep left as they were; and how many cgroups it looked at, which are
   // all of them unless it visited the updated ones alone.
@@ -167,7 +168,8 @@ class BpfSweep final : public CgroupSource {
   std::uint32_t calls_ = 0;
   std::unique_ptr<bpf_link, DestroyLink> link_;  // of the pass; null: it is made of calls
   std::unique_ptr<bpf_link, DestroyLink> flush_link_;
-  Fd flush_;  // each read of it flushes; none: the pass flushes, or nothing can
+  Fd flush_;                    // each read of it flushes; none: no program can
+  bool flush_refused_ = false;  // before 6.10: the program that flushes without a pass
   bool notes_updates_ = false;
   std::string updated_refused_;                     // empty: they were not, or not tried
   Links note_links_;                                // of what notes the updated cgroups

@@ -60,6 +60,8 @@ class CgroupSource {
   // Brings the memory statistics of all cgroups up to date, which reading memory.stat does only
   // once many changes have come together. False: this source or this kernel cannot.
   virtual bool flush_memory() { return false; }
+  // Whether flush_memory() can.
+  virtual bool flushes_memory() const { return false; }
   // The root's memory.stat as of the last flush_memory(); null: read the file.
   virtual const hr_record* flushed_root() const { return nullptr; }
 

@@ -26,6 +26,9 @@ struct Observation {
   std::int64_t available = 0;
   std::int64_t capacity = 0;
   Instant at;  // when it was sampled
+  // By how much `available` may be too high, and so what is added to the limits of its thresholds:
+  // of memory.available where its counters cannot be flushed before they are read.
+  std::int64_t error = 0;
 };
 using Observations = std::array<std::optional<Observation>, kSignals>;
 

@@ -17,10 +17,12 @@ const std::string kUid = "11111111-2222-4333-8444-555555555555";
 const std::string kTier = "kubepods.slice/kubepods-besteffort.slice";
 const std::string kPodName = "kubepods-besteffort-pod11111111_2222_4333_8444_555555555555.slice";
 
+Instant time_now(std::chrono::seconds(100));
 Instant ticking() {
-  static Instant at(std::chrono::seconds(100));
-  return at += std::chrono::milliseconds(1);
+  return time_now += std::chrono::milliseconds(1);
 }
+
+std::int64_t cpus_online = 4;
 
 FakeCgroup tree() {
   FakeCgroup pod = test::full_cgroup(kPodName);
@@ -52,6 +54,7 @@ class HostObserverTest : public testing::Test {
                          .inventory = std::move(*inventory),
                          .pods_cgroup = "kubepods.slice",
                          .cpus = 4,
+                         .online_cpus = [] { return cpus_online; },
                          .clock = &ticking});
   }
   HostObserver observer() { return observer(files()); }
@@ -102,6 +105,7 @@ TEST_F(HostObserverTest, ANodeLookTellsTheSignalAndNoPods) {
   const auto& memory = of(snapshot.observations, Signal::kMemoryAvailable);
   ASSERT_TRUE(memory);
   EXPECT_LE(memory->at, snapshot.at) << "no sample is younger than its snapshot";
+  EXPECT_EQ(memory->error, 2 * 64 * 4 * 4096) << "files alone cannot flush for certain";
 }
 
 TEST_F(HostObserverTest, AReadingThatFailsIsMissingAndCounted) {
@@ -109,6 +113,25 @@ TEST_F(HostObserverTest, AReadingThatFailsIsMissingAndCounted) {
   auto host = observer();
   EXPECT_FALSE(of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable));
   EXPECT_EQ(host.missing_readings(), 1u);
+}
+
+// Of a virtual machine that is given more.
+TEST_F(HostObserverTest, CpusThatComeWhileItRunsAreCounted) {
+  auto host = observer();
+  const auto error = [&](SnapshotScope depth) {
+    return of(host.take_snapshot(depth).observations, Signal::kMemoryAvailable)->error;
+  };
+  EXPECT_EQ(error(SnapshotScope::kCgroups), 2 * 64 * 4 * 4096);
+  cpus_online = 64;
+  EXPECT_EQ(error(SnapshotScope::kCgroups), 2 * 64 * 4 * 4096) << "a moment ago";
+  time_now += std::chrono::seconds(10);
+  EXPECT_EQ(error(SnapshotScope::kNode), 2 * 64 * 4 * 4096) << "not at each look";
+  EXPECT_EQ(error(SnapshotScope::kCgroups), 2 * 64 * 64 * 4096);
+  EXPECT_EQ(host.cpus(), 64);
+  cpus_online = -1;
+  time_now += std::chrono::seconds(10);
+  EXPECT_EQ(error(SnapshotScope::kCgroups), 2 * 64 * 64 * 4096) << "unknown: as before";
+  cpus_online = 4;
 }
 
 // The pods' cgroup has a limit, so its own signal is read at every look, not with each pass only.
@@ -141,6 +164,7 @@ class LaggingSource final : public CgroupSource {
     if (!reads_root_) fake_->write("", "memory.stat", "anon 5242880\nfile 0\ninactive_file 0\n");
     return true;
   }
+  bool flushes_memory() const override { return true; }
   const hr_record* flushed_root() const override { return reads_root_ ? &root_ : nullptr; }
 
  private:
@@ -177,6 +201,9 @@ void FlushTest::expect_that_memory_is_read_after_a_flush(bool reads_root) {
   host.set_limits(policy, verdict);
   EXPECT_EQ(available(), before - (1 << 20));
   EXPECT_EQ(host.flushes(), 1u);
+  EXPECT_EQ(
+      of(host.take_snapshot(SnapshotScope::kNode).observations, Signal::kMemoryAvailable)->error,
+      0);
 }
 
 TEST_F(FlushTest, NearALimitMemoryIsReadAfterOne) {

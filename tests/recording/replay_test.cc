@@ -64,6 +64,17 @@ TEST(Replay, TheSamePolicyDecidesTheSame) {
   EXPECT_EQ(result.answers[0].at, at_ms(10'000));
 }
 
+// 100 MiB are left when it kills, of which 50 may not be there.
+TEST(Replay, TheErrorOfAReadingIsRecorded) {
+  Story story(hard_below(51_MiB));
+  story.memory_error = 50_MiB;
+  fill_until_killed(story);
+  const Replayed result = replayed(story.recorded());
+  EXPECT_TRUE(result.identical());
+  ASSERT_EQ(result.answers.size(), 2u);
+  EXPECT_EQ(result.answers[0].at, at_ms(10'000));
+}
+
 TEST(Replay, AHigherThresholdKillsEarlierAndTheRecordedKillIsNotRepeated) {
   Story story(hard_below(101_MiB));
   fill_until_killed(story);

@@ -100,8 +100,10 @@ Snapshot Story::snapshot(std::int64_t ms, std::optional<Bytes> available, bool w
   Snapshot snapshot;
   snapshot.at = at_ms(ms);
   if (available)
-    of(snapshot.observations, Signal::kMemoryAvailable) =
-        Observation{.available = available->count, .capacity = kCapacity, .at = snapshot.at};
+    of(snapshot.observations, Signal::kMemoryAvailable) = Observation{.available = available->count,
+                                                                      .capacity = kCapacity,
+                                                                      .at = snapshot.at,
+                                                                      .error = memory_error.count};
   snapshot.swap = swap;
   snapshot.page_tables = page_tables;
   if (swap) snapshot.swap->at = snapshot.swap->counted_at = snapshot.at;

@@ -81,6 +81,7 @@ class Story {
   ImageStorage images;
   std::optional<ByCgroup<CpuUse>> cpu_use;  // of each step: it ends a window of CPU waits
   std::optional<SwapReading> swap;          // read at each step, at its instant; absent: no swap
+  Bytes memory_error;                       // of memory.available, at each step
   std::optional<Bytes> page_tables;         // of the node, at each step
 
  private:

@@ -49,6 +49,10 @@ std::optional<Observation> PressureWindow::add(Instant at, const hr_stalls* node
   return seen;
 }
 
+namespace {
+constexpr Duration kCpusCountedFor = std::chrono::seconds(10);
+}
+
 void FlushPlan::set_limits(const Policy& policy, const Verdict& verdict) {
   const std::chrono::duration<double> filling = kShare * kInterrupted;
   near_ = error_ +
@@ -164,7 +168,20 @@ HostObserver::HostObserver(Parts parts)
       flush_plan_(parts_.cpus, parts_.page_size),
       filesystems_(std::make_unique<FilesystemReader>(parts_.node.filesystem_read())) {}
 
+// CPUs come and go while the machine runs.
+void HostObserver::count_cpus() {
+  const Instant at = parts_.clock();
+  if (!parts_.online_cpus || at - cpus_counted_at_ < kCpusCountedFor) return;
+  cpus_counted_at_ = at;
+  const std::int64_t cpus = parts_.online_cpus();
+  if (cpus < 1 || cpus == parts_.cpus) return;
+  parts_.cpus = cpus;
+  pressure_.set_cpus(cpus);
+  flush_plan_.set_cpus(cpus);
+}
+
 Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
+  if (depth == SnapshotScope::kCgroups) count_cpus();
   Snapshot snapshot;
   parts_.cgroups->set_compare_usage(depth == SnapshotScope::kDecision);
   parts_.cgroups->set_urgent(depth == SnapshotScope::kDecision);
@@ -222,7 +239,11 @@ void HostObserver::read_memory() {
 
 void HostObserver::read_memory(const hr_record* root, Instant sampled) {
   parts_.node.read_memory(observations_, root, sampled);
-  if (!of(observations_, Signal::kMemoryAvailable)) ++missing_readings_;
+  auto& memory = of(observations_, Signal::kMemoryAvailable);
+  if (!memory)
+    ++missing_readings_;
+  else if (!parts_.cgroups->flushes_memory())
+    memory->error = flush_plan_.error();
 }
 
 // False: as flush_near_limit(). The observations are as before then.

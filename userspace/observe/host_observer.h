@@ -48,6 +48,9 @@ class PressureWindow {
   // the window, as a share of its CPUs' time; absent until a window has passed.
   std::optional<Observation> add(Instant at, const hr_stalls* node);
 
+  // From now on.
+  void set_cpus(std::int64_t cpus) { cpus_ = cpus; }
+
  private:
   struct Sample {
     Instant at;
@@ -85,7 +88,10 @@ class FlushPlan {
   // the reading leaves be used (GuardControl::kEighths).
   static constexpr std::int64_t kShare = 8;
 
-  FlushPlan(std::int64_t cpus, std::int64_t page_size) : error_(2 * 64 * cpus * page_size) {}
+  FlushPlan(std::int64_t cpus, std::int64_t page_size) : page_size_(page_size) { set_cpus(cpus); }
+
+  // From the next set_limits() on.
+  void set_cpus(std::int64_t cpus) { error_ = 2 * 64 * cpus * page_size_; }
 
   // How far memory.available may be from what it would be after a flush, in bytes, while no other
   // flush is interrupted.
@@ -96,7 +102,8 @@ class FlushPlan {
   void record(Instant began, Instant ended) { next_ = ended + kPause * (ended - began); }
 
  private:
-  std::int64_t error_;
+  std::int64_t page_size_;
+  std::int64_t error_ = 0;
   std::int64_t near_ = error_;  // a limit, in bytes
   std::vector<std::int64_t> limits_;
   Instant next_{};
@@ -182,7 +189,8 @@ class HostObserver final : public Observer {
     std::string pods_cgroup;                      // "kubepods.slice", below the cgroup root
     std::unique_ptr<WaitSource> waits = nullptr;  // null: not watched
     Duration pressure_window = std::chrono::seconds(1);
-    std::int64_t cpus = 1;  // online
+    std::int64_t cpus = 1;                    // online, at the start
+    std::int64_t (*online_cpus)() = nullptr;  // asked for again now and then; null: never
     std::int64_t page_size = 4096;
     Instant (*clock)() = now;
     std::unique_ptr<DiskMeter> disks = nullptr;  // null: pods' disk usage stays unknown
@@ -221,6 +229,9 @@ class HostObserver final : public Observer {
   void watch_without_swap(bool wanted) { parts_.node.watch_without_swap(wanted); }
 
   // memory.pressure is taken over this, from now on.
+  // CPUs that are online, as of a look in the last ten seconds.
+  std::int64_t cpus() const { return parts_.cpus; }
+
   void set_pressure_window(Duration window) { pressure_ = PressureWindow(window, parts_.cpus); }
 
   const CgroupInventory& inventory() const { return parts_.inventory; }
@@ -242,6 +253,7 @@ class HostObserver final : public Observer {
   void update_growing_waiters(Snapshot& snapshot);
   void read_memory();
   void read_memory(const hr_record* root, Instant sampled);
+  void count_cpus();
   bool read_flushed_memory();
   bool flush_near_limit();
   void sweep_cgroups(Snapshot& snapshot);
@@ -261,6 +273,7 @@ class HostObserver final : public Observer {
   StallAttribution stall_attribution_;
   PressureWindow pressure_;
   FlushPlan flush_plan_;
+  Instant cpus_counted_at_{};
   std::uint64_t flushes_ = 0;
   Observations observations_;  // as last sampled; slow ones keep their older time
   std::unique_ptr<FilesystemReader> filesystems_;

@@ -205,8 +205,9 @@ HEADROOM_SERIALIZE(Policy) {
 // --- what is read --------------------------------------------------------------------------------
 
 HEADROOM_SERIALIZE(Observation) {
-  auto& [available, capacity, at] = value;
+  auto& [available, capacity, at, error] = value;
   io(available, capacity, at);
+  static_cast<void>(error);  // of format 14: at the end of its frame (tape.cc)
   require(io, is_possible(available) && is_possible(capacity));
 }
 HEADROOM_SERIALIZE(SwapReading::Space) {

@@ -22,6 +22,18 @@ std::int64_t count_of(Instant at) {
   return at.time_since_epoch().count();
 }
 
+std::int64_t memory_error(const Observations& all) {
+  const auto& memory = of(all, Signal::kMemoryAvailable);
+  return memory ? memory->error : 0;
+}
+
+void read_memory_error(Reader& io, Observations& all) {
+  std::int64_t error = 0;
+  io(error);
+  if (error < 0) io.fail();
+  if (auto& memory = of(all, Signal::kMemoryAvailable)) memory->error = error;
+}
+
 void write_results(Writer& io, std::span<const Outcome> outcomes) {
   for (const Outcome& outcome : outcomes)
     io(outcome.result, outcome.error, outcome.at);
@@ -103,11 +115,13 @@ void TapeWriter::turn(std::string& out, const Snapshot& snapshot, const Verdict&
     write_results(io, outcomes.subspan(ended));
     io(verdict.eviction_ends);
     const auto& cpu = of(snapshot.observations, Signal::kCpuPressure);
-    if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable) && !cpu) return;
+    const std::int64_t error = memory_error(snapshot.observations);
+    if (!snapshot.swap && !of(snapshot.observations, Signal::kKernelMemAvailable) && !cpu && !error)
+      return;
     io(snapshot.swap);
     if (snapshot.swap) put_pod_stalls(io, *snapshot.swap);
     put_later_signals(io, snapshot.observations);
-    io(snapshot.page_tables);
+    io(snapshot.page_tables, error);
     if (cpu) write_cpu(io, *cpu, snapshot.waits.cpu_use);
   });
 }
@@ -243,6 +257,7 @@ void TapeReader::read_turn(Reader& io, Instant at, Turn& turn) {
   if (turn.snapshot.swap && format_ >= 11) put_pod_stalls(io, *turn.snapshot.swap);
   put_later_signals(io, turn.snapshot.observations);
   if (format_ >= 13) io(turn.snapshot.page_tables);
+  if (format_ >= 14) read_memory_error(io, turn.snapshot.observations);
   if (!io.at_end()) read_cpu(io, turn);
 }
 

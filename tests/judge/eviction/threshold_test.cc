@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -129,6 +130,16 @@ TEST(Met, IsStrict) {
     const Observation seen{.available = c.available, .capacity = 10000, .at = {}};
     EXPECT_EQ(met(c.limit, seen, /*enforce_min_reclaim=*/false), c.met) << c.says;
     EXPECT_EQ(met(c.limit, seen, /*enforce_min_reclaim=*/true), c.met_with_reclaim) << c.says;
+  }
+}
+
+// What a reading may be too high by is added: what is really left is never below the threshold.
+TEST(Met, IsEarlierByTheErrorOfTheReading) {
+  for (const auto& [error, available, is_met] :
+       {std::tuple{0, 1000, false}, {300, 1299, true}, {300, 1300, false}}) {
+    const Observation seen{.available = available, .capacity = 10000, .at = {}, .error = error};
+    EXPECT_EQ(met(threshold("1000"), seen, /*enforce_min_reclaim=*/false), is_met) << available;
+    EXPECT_EQ(met(threshold("10%"), seen, /*enforce_min_reclaim=*/false), is_met) << available;
   }
 }
 

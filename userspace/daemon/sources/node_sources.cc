@@ -147,8 +147,12 @@ constexpr std::int64_t kMinTolerance = std::int64_t{32} << 20;
 // A counter of a node lacks at most this on each CPU (calculate_normal_threshold(), mm/vmstat.c).
 constexpr std::int64_t kVmStatThreshold = 125;
 
-Bytes lag_of_node_counters() {
-  return Bytes{kVmStatThreshold * sysconf(_SC_NPROCESSORS_ONLN) * sysconf(_SC_PAGESIZE)};
+std::int64_t online_cpus() {
+  return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+Bytes lag_of_node_counters(std::int64_t cpus) {
+  return Bytes{kVmStatThreshold * cpus * sysconf(_SC_PAGESIZE)};
 }
 
 }  // namespace
@@ -249,7 +253,8 @@ observe::HostObserver::Parts observer_setup(const observe::CgroupRoot& root,
           .pods_cgroup = config.pods_cgroup,
           .waits = std::move(opened.waits),
           .pressure_window = config.policy.pressure_window,
-          .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+          .cpus = online_cpus(),
+          .online_cpus = &online_cpus,
           .page_size = sysconf(_SC_PAGESIZE),
           .disks = std::make_unique<observe::DiskMeter>(disk_meter_options(config)),
           .cgroup_root = root.mount,
@@ -272,8 +277,14 @@ NodeSources::NodeSources(const observe::CgroupRoot& root, const config::Config& 
       events_(std::move(on_event)),
       lifecycle_(std::move(opened.lifecycle)),
       guard_(std::move(opened.guard)),
-      guard_control_(guard_.get(), lag_of_node_counters()),
+      guard_control_(guard_.get(), lag_of_node_counters(observer_.cpus())),
       self_checked_at_(observe::now()) {}
+
+bool NodeSources::set_guard(const Policy& policy, std::optional<Bytes> left,
+                            const std::optional<Observation>& memory) {
+  guard_control_.set_lag(lag_of_node_counters(observer_.cpus()));
+  return guard_control_.set(observe::now(), policy, left, memory);
+}
 
 std::optional<Instant> NodeSources::read_events() {
   lifecycle_->drain([this](const hr_event& event) { events_.take(event); });

@@ -139,6 +139,9 @@ class GuardControl {
   // Null: there is no guard. `lag`: what the counters of its nodes may lack.
   explicit GuardControl(observe::MemoryAlarm* alarm, Bytes lag = {}) : alarm_(alarm), lag_(lag) {}
 
+  // From the next set() on.
+  void set_lag(Bytes lag) { lag_ = lag; }
+
   // After a turn: `left` is the memory that may be used until the nearest threshold (absent: there
   // is none), `memory` the turn's reading of memory.available. True: the guard will wake the loop.
   bool set(Instant at, const Policy& policy, std::optional<Bytes> left,
@@ -182,9 +185,7 @@ class NodeSources {
   void drain_guard() { guard_->drain(); }
   // After a turn. Returns true if the guard watches memory until the next one.
   bool set_guard(const Policy& policy, std::optional<Bytes> left,
-                 const std::optional<Observation>& memory) {
-    return guard_control_.set(observe::now(), policy, left, memory);
-  }
+                 const std::optional<Observation>& memory);
   // As GuardControl::safe_until().
   std::optional<Instant> memory_is_safe_until(const Policy& policy, Instant now) const {
     return guard_control_.safe_until(policy, now);

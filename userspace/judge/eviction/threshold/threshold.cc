@@ -11,6 +11,32 @@
 #include <system_error>
 #include <tuple>
 
+namespace headroom {
+namespace {
+
+std::int64_t truncate(double value) {
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  if (value <= -0x1p63) return -kMax;
+  // NaN too (no capacity times an endless fraction): Go's answer is the machine's, ours is fixed.
+  return value < 0x1p63 ? static_cast<std::int64_t>(value) : kMax;
+}
+
+Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
+  if (const auto* quantity = std::get_if<Quantity>(&value)) return *quantity;
+  const double share = std::get<Fraction>(value).of_one;
+  return Quantity::of(truncate(static_cast<double>(capacity) * share), Quantity::Format::kBinarySI);
+}
+
+// With what the reading may be too high by.
+Quantity limit_for(const Threshold& threshold, const Observation& seen) {
+  Quantity limit = amount(threshold.value, seen.capacity);
+  limit += Quantity::of(seen.error);
+  return limit;
+}
+
+}  // namespace
+}  // namespace headroom
+
 namespace headroom::judge_eviction {
 namespace {
 
@@ -23,7 +49,7 @@ void keep_previous(const ThresholdHistory& was, ThresholdHistory& now, Threshold
 void evaluate_threshold(const Threshold& threshold, const Observation& seen, Instant at,
                         const ThresholdHistory& was, ThresholdHistory& now,
                         ThresholdReading& reading) {
-  reading.limit = resolve(threshold.value, seen.capacity);
+  reading.limit = limit_for(threshold, seen).value();
   reading.available = seen.available;
   const bool below = met(threshold, seen, /*enforce_min_reclaim=*/false) ||
                      (was.met && met(threshold, seen, /*enforce_min_reclaim=*/true));
@@ -220,19 +246,6 @@ Result<Fraction> parse_percentage(std::string_view text) {
   return Fraction{*number / 100};
 }
 
-std::int64_t truncate(double value) {
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  if (value <= -0x1p63) return -kMax;
-  // NaN too (no capacity times an endless fraction): Go's answer is the machine's, ours is fixed.
-  return value < 0x1p63 ? static_cast<std::int64_t>(value) : kMax;
-}
-
-Quantity amount(const ThresholdValue& value, std::int64_t capacity) {
-  if (const auto* quantity = std::get_if<Quantity>(&value)) return *quantity;
-  const double share = std::get<Fraction>(value).of_one;
-  return Quantity::of(truncate(static_cast<double>(capacity) * share), Quantity::Format::kBinarySI);
-}
-
 }  // namespace
 
 Result<Signal> parse_signal(std::string_view text) {
@@ -287,7 +300,7 @@ std::int64_t resolve(const ThresholdValue& value, std::int64_t capacity) {
 }
 
 bool met(const Threshold& threshold, const Observation& observation, bool enforce_min_reclaim) {
-  Quantity limit = amount(threshold.value, observation.capacity);
+  Quantity limit = limit_for(threshold, observation);
   if (enforce_min_reclaim && threshold.min_reclaim)
     limit += amount(*threshold.min_reclaim, observation.capacity);
   return limit > Quantity::of(observation.available);

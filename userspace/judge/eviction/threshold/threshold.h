@@ -56,8 +56,8 @@ Result<ThresholdValue> parse_min_reclaim(Signal signal, std::string_view text);
 // no comparison with an integer), both saturated.
 std::int64_t resolve(const ThresholdValue& value, std::int64_t capacity);
 
-// available < threshold; equal is not met. Enforcing the minimum reclaim adds it to the threshold:
-// the hysteresis of one that was met before.
+// available < threshold + error; equal is not met. Enforcing the minimum reclaim adds it to the
+// threshold: the hysteresis of one that was met before.
 bool met(const Threshold& threshold, const Observation& observation, bool enforce_min_reclaim);
 
 }  // namespace headroom

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make chaos` does to a node, computed from a seed: the same seed gives the same faults and the same load at the same times."""
+"""What `make chaos` does to a node, computed from a seed: the same seed gives the same faults and the same load at the same times.
+
+Two faults that come to mind are not in it. BPF programs cannot be detached by another process: links of iterators, tracepoints and fentry
+have no detach operation (kernel/bpf/syscall.c, 7.2: link_detach() returns EOPNOTSUPP), and nothing of them is pinned. An older version
+of headroom is not in the tree: that a state file of another version is refused is for the unit tests.
+"""
 
 import random
 from dataclasses import dataclass

@@ -14,12 +14,17 @@ from lateness import Lateness, longest_ms
 from node import ETC, Node, Pod, kubelet_configuration
 from standstill import LIMIT, Standstill
 
-MEMORY, CPUS = "3G", 2
+MEMORY, CPUS = "3G", 3
 # A stopped journald reads what the kernel logged when it goes on: nothing of it may be overwritten until then.
 SHAPE = {"memory": MEMORY, "cpus": CPUS, "cmdline": "log_buf_len=16M"}
 HARD = "900Mi"
 # The longest time that best-effort pods are held at memory.high, and how late its end may be seen here.
 SQUEEZE_SECONDS, LATE_SECONDS = 5, 20
+# For how long a process may run on another pod's own CPU: until a daemon that was killed is back.
+SHARED_SECONDS = 20
+# All the time: twenty cgroups are made and removed in each second.
+CHURN = "headroom-test-churn.service"
+CHURNING = "while :; do for n in $(seq 20); do mkdir $n; done; sleep 0.5; for n in $(seq 20); do rmdir $n; done; sleep 0.5; done"
 # Its own growth from the first quiet moment to the last.
 MAX_FILES, MAX_THREADS, MAX_MIB = 16, 2, 16
 
@@ -27,17 +32,23 @@ CAPABLE = "/run/systemd/system/headroomd.service.d/oom-score.conf"
 # systemd's message IDs (sd-messages.h): a unit was started, its stop began, its process ended.
 STARTED, STOPS, ENDED = "39f53479d3a045ac8e11786248231fbf", "de5b426a63be47a7b6ac3eaac82e2f6f", "98e322203f7a4ed290d09fe03c09fe15"
 OOM_KILL = re.compile(r"oom-kill:.*/headroom-test-([^/]+)\.service")
-LIMITS = ("memory.high", "memory.max", "cpu.max", "cpu.weight", "pids.max")
+LIMITS = ("memory.high", "memory.max", "cpu.max", "cpu.max.burst", "cpu.idle", "cpu.weight", "pids.max")
 
 
 def bystanders(node) -> list[Pod]:
-    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "100m"}, {"memory": "64Mi", "cpu": "100m"})
+    bank = Pod("bank", "guaranteed", {"memory": "64Mi", "cpu": "1"}, {"memory": "64Mi", "cpu": "1"})  # a CPU of its own
     pods = [node.run_pod(bank, "--hold 40M", "MemoryMax=64M"),
             node.run_pod(Pod("web", "burstable", {"memory": "100Mi"}), "--hold 60M"),
             node.run_pod(Pod("cron"), "--hold 8M")]
     for pod, holding in zip(pods, (40, 60, 8)):
         node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {holding << 20} ]")
     return pods
+
+
+def numbers(cpus: str) -> list[int]:
+    """Of a list of the kernel's: 0-2,5."""
+    ends = [part.partition("-") for part in cpus.split(",")]
+    return [cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)]
 
 
 class Chaos:
@@ -49,6 +60,7 @@ class Chaos:
         self.hogs: list[Pod] = []
         self.born = 0
         self.squeezed_since: dict[str, float] = {}
+        self.shared_since: dict[str, float] = {}
         self.killed_without_daemon: list[str] = []
 
     def violated(self, what: str) -> None:
@@ -82,6 +94,29 @@ class Chaos:
                     self.squeezed_since[file] = now + 3600
             else:
                 self.squeezed_since.pop(file, None)
+
+    def allowed_cpus(self) -> dict[str, set[int]]:
+        """Of each pod that runs, the CPUs that its processes may run on."""
+        lines = self.vm.run("".join(f"for pid in $(cat {pod.cgroup}/*/cgroup.procs); do echo {pod.name} "
+                                    "$(awk '/^Cpus_allowed_list/ {print $2}' /proc/$pid/status); done\n"
+                                    for pod in (*self.others, *self.hogs)) + "true").out.splitlines()
+        found = collections.defaultdict(set)
+        for name, cpus in (line.split() for line in lines if len(line.split()) == 2):
+            found[name] |= set(numbers(cpus))
+        return found
+
+    def check_cpus(self) -> None:
+        """No pod runs on the CPU that the bank has for itself; a CPU of one is all that it has."""
+        now, allowed = time.monotonic(), self.allowed_cpus()
+        own = allowed.get("bank", set())
+        for name, cpus in allowed.items():
+            if name == "bank" and len(own) != 1 or name != "bank" and cpus & own:
+                since = self.shared_since.setdefault(name, now)
+                if now - since > SHARED_SECONDS:
+                    self.violated(f"for {now - since:.0f} s {name} may run on {sorted(cpus)}, bank on {sorted(own)}")
+                    self.shared_since[name] = now + 3600
+            else:
+                self.shared_since.pop(name, None)
 
     # What happens
 
@@ -227,6 +262,7 @@ class Chaos:
             print(f"    {time.monotonic() - began:5.1f} s {step.fault or f'pod {self.born + 1}: {step.rate} MiB/s {step.flags}'}", flush=True)
             self.run_step(step)
             self.check_squeezes()
+            self.check_cpus()
         self.settle()
         self.check_end()
 
@@ -237,8 +273,12 @@ class Chaos:
 
 
 def configuration() -> str:
-    return kubelet_configuration(hard=HARD, soft="1200Mi", grace="2s", max_pod_grace=2, oomScoreAdj="mirror", ladder={
-        "reclaim": {"margin": "20%"}, "squeeze": {"margin": "20%", "maxDuration": f"{SQUEEZE_SECONDS}s"}})
+    """Everything that headroomd can change of a pod is on, but what needs swap."""
+    config = json.loads(kubelet_configuration(
+        hard=HARD, soft="1200Mi", grace="2s", max_pod_grace=2, oomScoreAdj="mirror", cpus={"mode": "enforce"}, cpuBurst={"budget": "20%"},
+        cpuSuppress={"threshold": "20%"}, podLimits={"reclaim": True, "rescue": {"ceiling": "150%", "margin": "5%"}},
+        ladder={"reclaim": {"margin": "20%"}, "squeeze": {"margin": "20%", "maxDuration": f"{SQUEEZE_SECONDS}s"}}))
+    return json.dumps(config | {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}, indent=1)
 
 
 def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
@@ -251,12 +291,15 @@ def run(vm, seed: int, seconds: float, faults: bool = True) -> dict:
         chaos = Chaos(node, seed)
         try:
             node.start(configuration())
+            vm.run("mkdir /sys/fs/cgroup/headroom-test-churn", check=True)
+            vm.spawn(f"cd /sys/fs/cgroup/headroom-test-churn && {CHURNING}", unit=CHURN)
             chaos.run(seconds, faults)
         finally:
             if chaos.violations:
                 print(f"    replay: make chaos SEED={seed} MINUTES={seconds / 60:g}")
             chaos.lateness.stop()
             chaos.standstill.stop()
+            vm.run(f"systemctl stop {CHURN}; rmdir /sys/fs/cgroup/headroom-test-churn/* /sys/fs/cgroup/headroom-test-churn; true")
             node.stop()
             evictions = len(node.evictions())
             vm.run(f"umount {logs}; true", timeout=60)

@@ -2,7 +2,8 @@
 """The threads of the daemon, compiled with ThreadSanitizer, all at work at once: it reports no race, no lock order and no leak of a thread.
 
 The sanitizer sees a race only between accesses that happen, so everything that has a thread is made to work: scrapes, calls over the
-bus, edits of taints, recordings, reloads, slices, CPU pinning, OOM scores, evictions, a bus and a journal that restart; then a stop.
+bus, edits of taints, recordings, reloads, slices, CPU pinning, OOM scores, evictions, steps of the ladder, limits of pods, swap,
+bursts, suppression, a bus and a journal that restart; then a stop.
 """
 
 import json
@@ -13,6 +14,7 @@ from node import Node, Pod, kubelet_configuration
 KERNELS = ("6.12",)
 PAYLOAD = Path(__file__).resolve().parents[2] / "build/tsan/payload"
 MEMORY = "3G"
+SWAP = "512M"
 CPUS = 4
 LOG = "/run/headroom/tsan"
 SECONDS = 60
@@ -48,7 +50,10 @@ UNITS = " ".join(f"headroom-test-{name}.service" for name in LOADS)
 def configuration() -> str:
     config = json.loads(kubelet_configuration(
         hard="500Mi", soft="900Mi", grace="1s", max_pod_grace=2, oomScoreAdj="mirror", slices={"mode": "enforce"},
-        cpus={"mode": "enforce"}, nodeStatus="/run/headroom/node.json"))
+        cpus={"mode": "enforce"}, nodeStatus="/run/headroom/node.json", cpuBurst={"budget": "20%"}, cpuSuppress={"threshold": "20%"},
+        podLimits={"reclaim": True, "rescue": {"ceiling": "150%", "margin": "5%"}}, podSwap={"high": "25%", "zswapWriteback": False},
+        coldMemory={"below": "70%"},
+        ladder={"reclaim": {"margin": "20%"}, "squeeze": {"margin": "20%", "maxDuration": "5s"}}))
     return json.dumps(config | {"enforceNodeAllocatable": ["pods"], "systemReserved": {"cpu": "1", "memory": "100Mi"},
                                 "cpuManagerPolicy": "static"}, indent=1)
 
@@ -65,6 +70,9 @@ def test_thread_sanitizer_finds_nothing_under_load_and_at_the_end(vm):
         vm.put(Pod("NAME").manifest().encode(), "/run/manifest")
         pinned = Pod("pinned", "guaranteed", {"memory": "64Mi", "cpu": "1"}, {"memory": "64Mi", "cpu": "1"})
         node.run_pod(pinned, "--hold 20M", "MemoryMax=64M")
+        # At its limit of memory, and at its quota.
+        node.run_script(Pod("limited", "burstable", {"memory": "32Mi"}), "while :; do head -c 200M /dev/zero > /dev/shm/limited; "
+                        "rm /dev/shm/limited; sleep 1; done", "MemoryMax=64M", "CPUQuota=20%")
         for name, script in LOADS.items():
             vm.spawn(script, unit=f"headroom-test-{name}.service")
         try:
@@ -77,7 +85,8 @@ def test_thread_sanitizer_finds_nothing_under_load_and_at_the_end(vm):
             assert reports(vm) == "", reports(vm)
             threads = vm.run("ps -L -o comm= -p $(systemctl show -P MainPID headroomd)", check=True).out.split()
             expected = {"hr-" + name for name in ("kill", "release", "sentinel", "slices", "cpus", "oom", "statvfs", "files", "http", "health",
-                                                  "dbus", "audit", "status", "log")}
+                                                  "dbus", "audit", "status", "log", "recording", "disks", "forecast", "limits", "reclaim", "cold",
+                                                  "burst", "suppress", "swap")}
             assert expected <= set(threads), expected - set(threads)
         finally:
             vm.run(f"systemctl kill -s KILL {UNITS}; systemctl stop {UNITS}; rm -f /run/manifest; "

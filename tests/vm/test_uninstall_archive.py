@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from file_tree import differences, files
+from held_change import expect_restored, leave_one
 from node import AUDIT, ETC, Node, Pod, kubelet_configuration
 
 PATIENT = True
@@ -27,12 +28,14 @@ def test_uninstalled_it_leaves_nothing(vm):
     print(vm.run(f"{INSTALL} && headroomd --check-config && systemctl enable --now headroomd headroom-kube", timeout=180, check=True).out)
     vm.wait_until("headroomctl status >/dev/null", timeout=30)
     with Installed(vm) as node:
-        node.configure(kubelet_configuration("500Mi"))
+        node.configure(kubelet_configuration("500Mi", oomScoreAdj="mirror"))
         vm.run("headroomd --check-config && systemctl reload headroomd", check=True)
         node.run_pod(Pod("hog"), "--rate 400M --until 4G")
         records = node.wait_for_evictions(1)
         assert records[0]["pod"]["name"] == "hog" and records[0]["outcome"] == "evicted", records
-    kept = vm.run(f"{INSTALL} --uninstall", timeout=180, check=True).out
+        changed = leave_one(node)
+        kept = vm.run(f"{INSTALL} --uninstall", timeout=180, check=True).out
+        expect_restored(node, changed)
     assert "/var/log/headroom" in kept and "/etc/headroom" in kept, kept
     vm.run(f"! pgrep headroom && test -e {AUDIT} && test -e {ETC}/headroom.yaml", check=True)
     # Again, so that its list says what it may remove; what an operator wrote is the operator's to remove.

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from file_tree import differences, files
+from held_change import expect_restored, leave_one
 from node import Pod, kubelet_configuration
 from test_deb import DEBS, Installed, install
 
@@ -20,11 +21,13 @@ def test_purged_they_leave_nothing(vm):
     before = files(vm)
     install(vm)
     with Installed(vm) as node:
-        node.configure(kubelet_configuration("500Mi"))
+        node.configure(kubelet_configuration("500Mi", oomScoreAdj="mirror"))
         vm.run("headroomd --check-config && systemctl reload headroomd", check=True)
         node.run_pod(Pod("hog"), "--rate 400M --until 4G")
         assert node.wait_for_evictions(1)[0]["outcome"] == "evicted"
-    vm.run("dpkg -P headroom-kube headroom-dashboards headroom", timeout=120, check=True)
+        changed = leave_one(node)
+        vm.run("dpkg -P headroom-kube headroom-dashboards headroom", timeout=120, check=True)
+        expect_restored(node, changed)
     left = differences(before, files(vm))
     # What an operator wrote stays: the manifests of the test's pods.
     assert all(line.startswith(("left: /etc/headroom",)) for line in left), left

@@ -3,6 +3,7 @@
 // for memory.reclaim, whose writer waits.
 #include "act/limits/memory_high_overrides.h"
 
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 #include "config/temp_dir.h"
 
@@ -11,8 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -25,10 +29,15 @@ struct MemoryHighOverridesTest : ::testing::Test {
   MemoryHighOverridesTest() {
     std::filesystem::create_directory(pod);
     directory.reset(::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat status {};
-    EXPECT_EQ(::fstat(directory.get(), &status), 0);
-    cgroup = CgroupId{status.st_ino};
+    cgroup = cgroup_id_of(directory.get()).value();
     put("memory.high", "1048576");
+  }
+  // Another cgroup of the same path. `directory` is open: its number is not used again.
+  void make_again(const char* high) const {
+    std::filesystem::remove_all(pod);
+    std::filesystem::create_directory(pod);
+    ASSERT_NE(cgroup_id_at(pod), cgroup);
+    put("memory.high", high);
   }
   void put(const char* file, const char* value) const {
     std::ofstream(pod / file, std::ios::trunc) << value << '\n';
@@ -62,8 +71,39 @@ TEST_F(MemoryHighOverridesTest, AValueOfAnotherProgramStays) {
   EXPECT_EQ(high(), "4194304");
 }
 
+TEST_F(MemoryHighOverridesTest, ACgroupThatWasMadeAgainBeforeTheWriteIsNotWritten) {
+  MemoryHighOverrides races{dir.path(), [this](const MemoryHighOverrides::Found& found) {
+                              if (!found.empty()) make_again("1048576");
+                              return Result<>();
+                            }};
+  EXPECT_EQ(races.override_high(cgroup, directory.get(), Bytes{2 << 20}), ENOENT);
+  EXPECT_EQ(high(), "1048576");
+  EXPECT_EQ(races.held(), 0u) << "nothing is to be restored";
+}
+
+TEST_F(MemoryHighOverridesTest, ACgroupThatWasMadeAgainIsNotRestored) {
+  ASSERT_EQ(overrides.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
+  make_again("2097152");
+  EXPECT_EQ(overrides.restore(cgroup), 0);
+  EXPECT_EQ(high(), "2097152");
+  EXPECT_EQ(overrides.held(), 0u);
+}
+
+TEST_F(MemoryHighOverridesTest, ACgroupThatWasMadeAgainIsForgotten) {
+  ASSERT_EQ(overrides.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
+  make_again("1048576");
+  const Fd again(::open(pod.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const CgroupId other = cgroup_id_of(again.get()).value();
+  EXPECT_EQ(overrides.override_high(other, again.get(), Bytes{4 << 20}), 0);
+  EXPECT_EQ(overrides.held(), 1u);
+}
+
 // The restore first reclaims what is above the original limit, which may take seconds.
-TEST_F(MemoryHighOverridesTest, AValueThatAnotherProgramWritesDuringTheRestoreStays) {
+struct DuringTheRestore : MemoryHighOverridesTest {
+  void restore_while(const std::function<void()>& happens);
+};
+
+void DuringTheRestore::restore_while(const std::function<void()>& happens) {
   put("memory.current", "8388608");
   ASSERT_EQ(::mkfifo((pod / "memory.reclaim").c_str(), 0600), 0);
   ASSERT_EQ(overrides.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
@@ -78,13 +118,22 @@ TEST_F(MemoryHighOverridesTest, AValueThatAnotherProgramWritesDuringTheRestoreSt
   std::thread other([&] {
     char event[sizeof(inotify_event) + NAME_MAX + 1];
     EXPECT_GT(::read(opened.get(), event, sizeof event), 0);
-    put("memory.high", "4194304");
+    happens();
     while (::read(reclaim.get(), &byte, 1) == 1)
       ;
   });
   EXPECT_EQ(overrides.restore(cgroup), 0);
   other.join();
+}
+
+TEST_F(DuringTheRestore, AValueOfAnotherProgramStays) {
+  restore_while([this] { put("memory.high", "4194304"); });
   EXPECT_EQ(high(), "4194304");
+}
+
+TEST_F(DuringTheRestore, ACgroupThatWasMadeAgainIsNotWritten) {
+  restore_while([this] { make_again("2097152"); });
+  EXPECT_EQ(high(), "2097152");
 }
 
 // A unit's value is set through systemd, which may have done it although it did not answer.

@@ -15,6 +15,12 @@ std::optional<CgroupId> cgroup_id_of(int directory) {
   return CgroupId{status.st_ino};
 }
 
+std::optional<CgroupId> cgroup_id_at(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;
+  return CgroupId{status.st_ino};
+}
+
 Fd open_cgroup(const std::string& path, CgroupId cgroup) {
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory && cgroup_id_of(directory.get()) != cgroup) directory.reset();

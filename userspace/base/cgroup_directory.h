@@ -17,6 +17,9 @@ namespace headroom {
 // fstat() failed.
 std::optional<CgroupId> cgroup_id_of(int directory);
 
+// The same of a path. Absent: there is no such directory.
+std::optional<CgroupId> cgroup_id_at(const std::string& path);
+
 // Without a descriptor if the cgroup was removed, or another one has its path.
 Fd open_cgroup(const std::string& path, CgroupId cgroup);
 

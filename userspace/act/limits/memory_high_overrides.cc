@@ -24,6 +24,7 @@ namespace headroom::act {
 namespace {
 
 constexpr const char* kProperty = "MemoryHigh";
+constexpr const char* kHigh = "memory.high";
 // systemd answers before it has written.
 constexpr std::chrono::milliseconds kPollPeriod{5}, kPollTimeout{2000};
 
@@ -37,8 +38,8 @@ std::string as_setting(std::optional<Bytes> high) {
 }
 
 // Absent: it cannot be read. Present without a value: "max".
-std::optional<std::optional<Bytes>> read_bytes_or_max(const std::string& file) {
-  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+std::optional<std::optional<Bytes>> read_bytes_or_max(int directory, const char* file) {
+  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
   std::array<char, 32> text{};
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
   if (n <= 0) return std::nullopt;
@@ -61,6 +62,19 @@ bool has_swap() {
   std::string line;
   std::getline(swaps, line);  // the heading
   return static_cast<bool>(std::getline(swaps, line));
+}
+
+// The descriptor of a removed cgroup has no files below it, even if another cgroup has its path.
+bool is_removed(int directory) {
+  return ::faccessat(directory, kHigh, F_OK, 0) != 0 && errno == ENOENT;
+}
+
+Result<> write_file(int directory, std::optional<Bytes> high) {
+  const std::string text = format_limit(high);
+  const Fd fd(::openat(directory, kHigh, O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) < 0)
+    return errno_failure(std::string("write ") + kHigh, errno);
+  return {};
 }
 
 std::string path_of(int directory) {
@@ -100,11 +114,11 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   restore_failed();
   // Nothing is to be restored for removed cgroups.
   std::erase_if(found_, [&](const auto& entry) {
-    return ::access((root_ + entry.second.path).c_str(), F_OK) != 0 &&
+    return cgroup_id_at(root_ + entry.second.path) != entry.first &&
            !failed_.contains(entry.first) && remove_setting(entry.second.path);
   });
   const std::string path = absolute_path.substr(root_.size());
-  const auto now = read_bytes_or_max(absolute_path + "/memory.high");
+  const auto now = read_bytes_or_max(directory, kHigh);
   if (!now) return ENOENT;
   const auto unit = unit_of(path);
   const bool had_setting = unit && properties_.setting(*unit, kProperty).has_value();
@@ -114,11 +128,11 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   if (!fresh) return EBUSY;
   auto done = save_(found_);
   // Nothing is written unless the original value was saved.
-  if (done) done = write(path, high);
+  if (done) done = write(directory, path, high);
   if (done) return 0;
   const int error = done.error().code != 0 ? done.error().code : EIO;
   // The result of the first write is not known.
-  if (!write_original(entry->second)) {
+  if (!write_original(directory, entry->second)) {
     failed_.insert(cgroup);
     return error;
   }
@@ -167,20 +181,19 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   // What systemd has yet to do would come after the restored value.
   if (unit_of(held.path))
     if (auto finished = properties_.finish_earlier_calls(); !finished) return finished;
-  const std::string absolute_path = root_ + held.path;
-  const Fd directory = open_cgroup(absolute_path, cgroup);
+  const Fd directory = open_cgroup(root_ + held.path, cgroup);
   if (!directory) return remove_setting(held.path);
   const auto is_ours = [&] {
-    const auto now = read_bytes_or_max(absolute_path + "/memory.high");
+    const auto now = read_bytes_or_max(directory.get(), kHigh);
     return now && same(*now, held.set);
   };
   if (!is_ours()) return leave_to_others(held);
   // The writer of a limit below usage blocks until usage is below it: that must not be systemd.
-  const auto usage = read_bytes_or_max(absolute_path + "/memory.current");
+  const auto usage = read_bytes_or_max(directory.get(), "memory.current");
   if (held.found && usage && *usage && **usage > *held.found)
     (void)reclaim_page_cache(directory.get(), **usage - *held.found);
   if (!is_ours()) return leave_to_others(held);  // the reclaim may have taken seconds
-  return write_original(held);
+  return write_original(directory.get(), held);
 }
 
 // Another program wrote the value, or an earlier daemon restored it and was killed. A setting that
@@ -193,32 +206,30 @@ Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) {
   return {};
 }
 
-Result<> MemoryHighOverrides::write_original(const OriginalMemoryHigh& held) {
-  auto done = write(held.path, held.found);
+Result<> MemoryHighOverrides::write_original(int directory, const OriginalMemoryHigh& held) {
+  auto done = write(directory, held.path, held.found);
+  if (!done && is_removed(directory)) return remove_setting(held.path);
   // Nothing else removes the setting when the unit is gone. Without it the value is that of the
   // unit's own files, or no limit.
   if (done && (!held.found || !held.had_setting)) return remove_setting(held.path);
   return done;
 }
 
-Result<> MemoryHighOverrides::write(const std::string& path, std::optional<Bytes> high) {
-  const std::string file = root_ + path + "/memory.high";
+Result<> MemoryHighOverrides::write(int directory, const std::string& path,
+                                    std::optional<Bytes> high) {
   const auto unit = unit_of(path);
-  if (!unit) {
-    const Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-    const std::string text = format_limit(high);
-    if (!fd || ::write(fd.get(), text.data(), text.size()) < 0)
-      return errno_failure("write " + file, errno);
-    return {};
-  }
+  if (!unit) return write_file(directory, high);
+  if (is_removed(directory)) return failure(path + " was removed", ENOENT);
   const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
   if (auto done = properties_.set(*unit, {{.name = kProperty, .value = value}}); !done) return done;
   for (auto elapsed = kPollPeriod; elapsed < kPollTimeout; elapsed += kPollPeriod) {
-    const auto now = read_bytes_or_max(file);
+    const auto now = read_bytes_or_max(directory, kHigh);
     if (now && same(*now, high)) return {};
+    if (!now && is_removed(directory)) return failure(path + " was removed", ENOENT);
     std::this_thread::sleep_for(kPollPeriod);
   }
-  return failure(file + " differs from the value that systemd was given", ETIMEDOUT);
+  return failure("memory.high of " + path + " differs from the value that systemd was given",
+                 ETIMEDOUT);
 }
 
 Result<> MemoryHighOverrides::remove_setting(const std::string& path) {

@@ -56,11 +56,13 @@ class MemoryHighOverrides {
   std::size_t held() const;
 
  private:
-  Result<> write(const std::string& path, std::optional<Bytes> high);
+  // `directory` is the cgroup's in each: a cgroup that was made since at the same path is not
+  // written.
+  Result<> write(int directory, const std::string& path, std::optional<Bytes> high);
+  Result<> write_original(int directory, const OriginalMemoryHigh& held);
   Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
   void restore_failed();
   Result<> leave_to_others(const OriginalMemoryHigh& held);
-  Result<> write_original(const OriginalMemoryHigh& held);
   // systemd keeps a removed unit's.
   Result<> remove_setting(const std::string& path);
 

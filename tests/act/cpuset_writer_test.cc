@@ -3,8 +3,10 @@
 #include "act/cpus/cpuset_writer.h"
 
 #include "config/temp_dir.h"
+#include "support/make_again.h"
 #include "support/private_bus.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -40,12 +42,16 @@ TEST(CpusetWriter, BitsStartAtTheFirstByte) {
   EXPECT_EQ(as_bitmap(cpus("1,8-9,23")), (std::vector<std::uint8_t>{0x02, 0x03, 0x80}));
 }
 
+SeenCgroup see(const test::TempDir& root, const std::string& path) {
+  return {.path = path, .id = cgroup_id_at(root.path().native() + path).value()};
+}
+
 TEST(CpusetWriter, AFileOfItsOwnIsWritten) {
   const test::TempDir root;
   fs::create_directories(root.path() / "kubepods/podx");
   root.write("kubepods/podx/cpuset.cpus", "\n");
   CpusetWriter writer(root.path());
-  ASSERT_TRUE(writer.write("/kubepods/podx", cpus("2-3")));
+  ASSERT_TRUE(writer.write(see(root, "/kubepods/podx"), cpus("2-3")));
   EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.cpus"), "2-3");
 }
 
@@ -54,9 +60,10 @@ TEST(CpusetWriter, NodesAreWrittenBesideTheCpus) {
   fs::create_directories(root.path() / "kubepods/podx");
   root.write("kubepods/podx/cpuset.mems", "\n");
   CpusetWriter writer(root.path());
-  ASSERT_TRUE(writer.write_nodes("/kubepods/podx", NodeSet::of(0) | NodeSet::of(1)));
+  const SeenCgroup pod = see(root, "/kubepods/podx");
+  ASSERT_TRUE(writer.write_nodes(pod, NodeSet::of(0) | NodeSet::of(1)));
   EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.mems"), "0-1");
-  ASSERT_TRUE(writer.write_nodes("/kubepods/podx", {}));
+  ASSERT_TRUE(writer.write_nodes(pod, {}));
   EXPECT_EQ(text_of(root.path() / "kubepods/podx/cpuset.mems"), "");
 }
 
@@ -65,10 +72,52 @@ TEST(CpusetWriter, TheControllerIsEnabledInAllAncestors) {
   fs::create_directories(root.path() / "kubepods/podx");
   root.write("cgroup.subtree_control", "");
   root.write("kubepods/cgroup.subtree_control", "");
-  const auto written = CpusetWriter(root.path()).write("/kubepods/podx", cpus("2-3"));
+  const auto written = CpusetWriter(root.path()).write(see(root, "/kubepods/podx"), cpus("2-3"));
   EXPECT_FALSE(written) << "no kernel made the file";
   EXPECT_EQ(text_of(root.path() / "cgroup.subtree_control"), "+cpuset");
   EXPECT_EQ(text_of(root.path() / "kubepods/cgroup.subtree_control"), "+cpuset");
+}
+
+TEST(CpusetWriter, ACgroupThatWasMadeAgainIsNotWritten) {
+  const test::TempDir root;
+  for (const char* path : {"kubepods/podx", "a.slice"}) {
+    fs::create_directories(root.path() / path);
+    for (const char* file : {"cpuset.cpus", "cpuset.mems"})
+      root.write(std::string(path) + "/" + file, "\n");
+  }
+  const test::NoBus no_bus;
+  CpusetWriter writer(root.path());
+  for (const std::string path : {"/kubepods/podx", "/a.slice"}) {
+    const SeenCgroup seen = see(root, path);
+    test::make_again(root.path().native() + path);
+    for (const auto& written :
+         {writer.write(seen, cpus("2-3")), writer.write_nodes(seen, NodeSet::of(1))}) {
+      ASSERT_FALSE(written) << path;
+      EXPECT_EQ(written.error().what, path + " was removed");
+      EXPECT_EQ(written.error().code, ENOENT);
+    }
+    EXPECT_EQ(text_of(root.path().native() + path + "/cpuset.cpus"), "");
+    EXPECT_EQ(text_of(root.path().native() + path + "/cpuset.mems"), "");
+  }
+}
+
+TEST(CpuPartition, OfACgroupThatWasMadeAgainIsNotChanged) {
+  const test::TempDir root;
+  fs::create_directories(root.path() / "pod");
+  root.write("pod/cpuset.cpus.partition", "member\n");
+  root.write("pod/cpuset.cpus.exclusive", "4\n");
+  const CpuPartition partition(root.path());
+  const SeenCgroup seen = see(root, "/pod");
+  test::make_again(root.path() / "pod");
+  EXPECT_FALSE(partition.isolate(seen, cpus("2-3")));
+  EXPECT_TRUE(partition.delegate_exclusive(seen, cpus("2-3")));
+  EXPECT_TRUE(partition.make_member(seen)) << "nothing is to be done";
+  EXPECT_EQ(partition.state("/pod"), "member");
+  EXPECT_EQ(partition.exclusive("/pod"), cpus("4"));
+  const SeenCgroup again = see(root, "/pod");
+  EXPECT_TRUE(partition.isolate(again, cpus("2-3")));
+  EXPECT_EQ(partition.state("/pod"), "isolated");
+  EXPECT_EQ(partition.exclusive("/pod"), cpus("2-3"));
 }
 
 TEST(CpusetWriter, TheDropInOfARemovedUnitIsDeleted) {

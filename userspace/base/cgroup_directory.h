@@ -5,6 +5,7 @@
 
 #include "base/file_io.h"
 
+#include <headroom/result.h>
 #include <headroom/units.h>
 
 #include <optional>
@@ -12,6 +13,13 @@
 #include <string_view>
 
 namespace headroom {
+
+// A cgroup as it was seen. Its path may be another one's by now.
+struct SeenCgroup {
+  std::string path;  // from the cgroup root on
+  CgroupId id;       // 0: there was none
+  friend bool operator==(const SeenCgroup&, const SeenCgroup&) = default;
+};
 
 // The id of the cgroup that has this directory: its inode number (64-bit hosts, Linux 5.5). Absent:
 // fstat() failed.
@@ -22,8 +30,15 @@ std::optional<CgroupId> cgroup_id_at(const std::string& path);
 
 // Without a descriptor if the cgroup was removed, or another one has its path.
 Fd open_cgroup(const std::string& path, CgroupId cgroup);
+// The same below a cgroup root; the error is ENOENT.
+Result<Fd> open_seen_cgroup(const std::string& root, const SeenCgroup& cgroup);
 
 // Writes to a file of the directory in one write. 0 or errno.
 int write_at(int directory, const char* file, std::string_view text);
+// The same; the error names the file and the text.
+Result<> write_setting_at(int directory, const std::string& file, std::string_view text);
+
+// The first line of a file of the directory; empty: there is no such file, or it is empty.
+std::string line_at(int directory, const char* file);
 
 }  // namespace headroom

@@ -5,11 +5,14 @@
 
 #include "judge/cpuset/cpuset_pods.h"
 #include "support/fake_sysfs.h"
+#include "support/make_again.h"
 
+#include <cerrno>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -78,8 +81,8 @@ class Host : public testing::Test {
         CpuManager::Setup{
             .cpusets = {
                 .cgroup_root = root(),
-                .write = [this](const std::string& path,
-                                const CpuSet& set) { return write(path, set); },
+                .write = [this](const SeenCgroup& cgroup,
+                                const CpuSet& set) { return write(cgroup, set); },
                 .remove_drop_in =
                     [this](const std::string& path) { return forgotten_.insert(path), true; },
                 .pause = [] {}},
@@ -89,7 +92,10 @@ class Host : public testing::Test {
         options_);
     manager_->set_declared_pods(pods_);
   }
-  Result<> write(const std::string& path, const CpuSet& cpus) {
+  Result<> write(const SeenCgroup& cgroup, const CpuSet& cpus) {
+    const std::string& path = cgroup.path;
+    if (at_write_) at_write_(path);
+    if (cgroup_id_at(root().native() + path) != cgroup.id) return failure("removed", ENOENT);
     EXPECT_TRUE(!cpus.empty() || options_.cpus.policy == Policy::kNone);
     writes_ += path + " " + cpus.format() + "\n";
     if (deaf_.contains(path)) return {};
@@ -112,6 +118,7 @@ class Host : public testing::Test {
   std::vector<Pod> pods_;
   std::string writes_;
   std::set<std::string> deaf_, forgotten_;
+  std::function<void(const std::string& path)> at_write_;  // before a cpuset is written
 };
 
 TEST_F(Host, WithoutExclusiveContainersNothingIsWritten) {
@@ -134,6 +141,33 @@ TEST_F(Host, APodGetsItsCpusAndOtherPodsLoseThem) {
   writes_.clear();
   manager_->reconcile();
   EXPECT_EQ(writes_, "") << "nothing changed";
+}
+
+// Between the read of the tree and the write.
+TEST_F(Host, APodThatWasMadeAgainIsWrittenInTheNextPass) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  at_write_ = [this, made = false](const std::string& path) mutable {
+    if (path != "/kubepods/poda" || std::exchange(made, true)) return;
+    test::make_again(root() / "kubepods/poda");
+  };
+  manager_->reconcile();
+  EXPECT_EQ(writes_.find("/kubepods/poda"), std::string::npos) << writes_;
+  EXPECT_EQ(manager_->view().failed, 0U) << "it is no failure that the pod was removed";
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+}
+
+TEST_F(Host, APodThatWasMadeAgainWasNotChangedByAnotherProgram) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  test::make_again(root() / "kubepods/poda");
+  for (const char* path : {"/kubepods/poda", "/kubepods/poda/c"})
+    set(path, "0-7");
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  EXPECT_EQ(manager_->repaired(), 0U);
 }
 
 TEST_F(Host, CpusReturnToThePoolWhenThePodIsGone) {

@@ -4,10 +4,12 @@
 #include "daemon/cpus/cpu_manager.h"
 #include "daemon/cpus/cpu_worker.h"
 #include "daemon/cpus/numa_host.h"
+#include "support/make_again.h"
 
 #include <fstream>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +98,34 @@ TEST_F(NumaHost, AChangedCpusetMemsIsRestored) {
   EXPECT_EQ(mems("a"), "0");
   EXPECT_EQ(view().repaired, 1u);
   EXPECT_FALSE(manager_->drifted());
+}
+
+TEST_F(NumaHost, APodThatWasMadeAgainIsWrittenInTheNextPass) {
+  set_declared_pods({guaranteed("a", "2", 2 * kGi)});
+  run("a");
+  at_write_ = [this, made = false](const std::string&) mutable {
+    if (!std::exchange(made, true)) test::make_again(root() / "kubepods/poda");
+  };
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(view().failed, 0u);
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "0");
+}
+
+// Its nodes are not those of the pod before it, which has no memory of its own any more.
+TEST_F(NumaHost, APodThatWasMadeAgainKeepsWhatAnotherProgramSet) {
+  set_declared_pods({guaranteed("a", "2", 2 * kGi)});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(mems("a"), "0");
+  test::make_again(root() / "kubepods/poda");
+  write_line("/kubepods/poda/c/cpuset.mems", "1");
+  set_declared_pods({});
+  write_line("/kubepods/poda/cgroup.events", "populated 0");
+  manager_->reconcile();
+  EXPECT_EQ(mems("a"), "1");
+  EXPECT_EQ(view().failed, 0u) << "nothing was to be written";
 }
 
 TEST_F(NumaHost, AWriteWithoutEffectIsCounted) {

@@ -8,9 +8,11 @@
 #include "judge/cpuset/cpuset_pods.h"
 #include "support/fake_sysfs.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -94,8 +96,8 @@ class NumaHost : public testing::Test {
     manager_.emplace(
         CpuManager::Setup{
             .cpusets = {.cgroup_root = root(),
-                        .write = [this](const std::string& path, const CpuSet& set) -> Result<> {
-                          write_line(path + "/cpuset.cpus.effective", set.format());
+                        .write = [this](const SeenCgroup& cgroup, const CpuSet& set) -> Result<> {
+                          write_line(cgroup.path + "/cpuset.cpus.effective", set.format());
                           return {};
                         },
                         .remove_drop_in =
@@ -104,7 +106,11 @@ class NumaHost : public testing::Test {
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),
             .identify = [](std::string_view) { return nullptr; },
-            .write_nodes = [this](const std::string& path, NodeSet nodes) -> Result<> {
+            .write_nodes = [this](const SeenCgroup& cgroup, NodeSet nodes) -> Result<> {
+              const std::string& path = cgroup.path;
+              if (at_write_) at_write_(path);
+              if (cgroup_id_at(root().native() + path) != cgroup.id)
+                return failure("removed", ENOENT);
               writes_ += path + " " + format_nodes(nodes) + "\n";
               if (!deaf_.contains(path)) write_line(path + "/cpuset.mems", format_nodes(nodes));
               return {};
@@ -139,6 +145,7 @@ class NumaHost : public testing::Test {
   std::vector<Pod> pods_;
   std::string writes_;
   std::set<std::string> deaf_, gone_;
+  std::function<void(const std::string& path)> at_write_;  // before cpuset.mems is written
 };
 
 }  // namespace headroom::daemon

@@ -3,13 +3,19 @@
 
 #include "base/file_io.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <utility>
 
 namespace headroom::act {
 namespace {
+
+constexpr const char* kExclusive = "cpuset.cpus.exclusive";
+constexpr const char* kPartition = "cpuset.cpus.partition";
 
 std::string line_of(const std::string& file) {
   std::ifstream stream(file);
@@ -18,36 +24,50 @@ std::string line_of(const std::string& file) {
   return line;
 }
 
+Result<> set_exclusive(int directory, const CpuSet& cpus) {
+  const bool has_file = ::faccessat(directory, kExclusive, F_OK, 0) == 0;
+  if (!has_file || CpuSet::parse(line_at(directory, kExclusive)).value_or(CpuSet()) == cpus)
+    return {};
+  return write_setting_at(directory, kExclusive, cpus.format() + "\n");
+}
+
+Result<> end_partition(int directory) {
+  if (line_at(directory, kPartition).empty()) return {};
+  if (auto done = write_setting_at(directory, kPartition, "member\n"); !done) return done;
+  return set_exclusive(directory, {});
+}
+
 }  // namespace
 
 std::string CpuPartition::state(const std::string& path) const {
-  return line_of(file(path, "partition"));
+  return line_of(cgroup_root_.native() + path + "/" + kPartition);
 }
 
 CpuSet CpuPartition::exclusive(const std::string& path) const {
-  return CpuSet::parse(line_of(file(path, "exclusive"))).value_or(CpuSet());
+  return CpuSet::parse(line_of(cgroup_root_.native() + path + "/" + kExclusive)).value_or(CpuSet());
 }
 
-Result<> CpuPartition::delegate_exclusive(const std::string& path, const CpuSet& cpus) const {
-  const std::string exclusive_file = file(path, "exclusive");
-  if (::access(exclusive_file.c_str(), F_OK) != 0 || exclusive(path) == cpus) return {};
-  return write_file_value(exclusive_file, cpus.format() + "\n");
+Result<> CpuPartition::delegate_exclusive(const SeenCgroup& cgroup, const CpuSet& cpus) const {
+  const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
+  return directory ? set_exclusive(directory->get(), cpus) : Result<>{};
 }
 
-Result<> CpuPartition::isolate(const std::string& path, const CpuSet& cpus) const {
-  Result<> done = delegate_exclusive(path, cpus);
-  if (done) done = write_file_value(file(path, "partition"), "isolated\n");
-  const std::string state_after = state(path);
+Result<> CpuPartition::isolate(const SeenCgroup& cgroup, const CpuSet& cpus) const {
+  const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
+  if (!directory) return tl::make_unexpected(directory.error());
+  Result<> done = set_exclusive(directory->get(), cpus);
+  if (done) done = write_setting_at(directory->get(), kPartition, "isolated\n");
+  const std::string state_after = line_at(directory->get(), kPartition);
   if (done && state_after == "isolated") return done;
   if (done) done = failure(state_after);
-  if (auto back = make_member(path); !back) done.error().what += "; " + back.error().what;
+  if (auto back = end_partition(directory->get()); !back)
+    done.error().what += "; " + back.error().what;
   return done;
 }
 
-Result<> CpuPartition::make_member(const std::string& path) const {
-  if (state(path).empty()) return {};
-  if (auto done = write_file_value(file(path, "partition"), "member\n"); !done) return done;
-  return delegate_exclusive(path, {});
+Result<> CpuPartition::make_member(const SeenCgroup& cgroup) const {
+  const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
+  return directory ? end_partition(directory->get()) : Result<>{};
 }
 
 namespace {
@@ -86,31 +106,45 @@ std::vector<std::uint8_t> as_bitmap(const CpuSet& cpus) {
   return bits;
 }
 
-// Children have the file only if each cgroup above enables the controller for its children.
-Result<> CpusetWriter::write_file(const std::string& path, const Setting& setting,
-                                  const CpuSet& set) {
-  const std::string root = cgroup_root_.native();
-  const std::string file = root + path + "/" + setting.file;
-  if (::access(file.c_str(), F_OK) != 0)
-    for (std::size_t slash = 0; slash != std::string::npos; slash = path.find('/', slash + 1))
-      if (auto on =
-              write_file_value(root + path.substr(0, slash) + "/cgroup.subtree_control", "+cpuset");
-          !on)
-        return on;
-  return write_file_value(file, set.format() + "\n");
+namespace {
+
+// Children have the files of cpuset only if each cgroup above enables the controller for its
+// children. `directory` is the cgroup's at `path`.
+Result<> enable_cpuset_above(int directory, const std::string& path) {
+  std::vector<Fd> above;  // the nearest first
+  for (auto levels = std::ranges::count(path, '/'); levels > 0; --levels) {
+    const int below = above.empty() ? directory : above.back().get();
+    above.emplace_back(::openat(below, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!above.back()) return errno_failure("open the cgroup above " + path, errno);
+  }
+  for (auto each = above.rbegin(); each != above.rend(); ++each)
+    if (auto on = write_setting_at(each->get(), "cgroup.subtree_control", "+cpuset"); !on)
+      return on;
+  return {};
 }
 
-Result<> CpusetWriter::write(const std::string& path, const Setting& setting, const CpuSet& set) {
-  if (const auto unit = unit_of(path))
+Result<> write_file(const Fd& directory, const std::string& path, const char* file,
+                    const CpuSet& set) {
+  if (::faccessat(directory.get(), file, F_OK, 0) != 0)
+    if (auto on = enable_cpuset_above(directory.get(), path); !on) return on;
+  return write_setting_at(directory.get(), file, set.format() + "\n");
+}
+
+}  // namespace
+
+Result<> CpusetWriter::write(const SeenCgroup& cgroup, const Setting& setting, const CpuSet& set) {
+  const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
+  if (!directory) return tl::make_unexpected(directory.error());
+  if (const auto unit = unit_of(cgroup.path))
     return properties_.set(*unit, {{.name = setting.property, .value = as_bitmap(set)}});
-  return write_file(path, setting, set);
+  return write_file(*directory, cgroup.path, setting.file, set);
 }
 
-Result<> CpusetWriter::write_nodes(const std::string& path, NodeSet nodes) {
+Result<> CpusetWriter::write_nodes(const SeenCgroup& cgroup, NodeSet nodes) {
   CpuSet set;
   for (const int node : nodes.ids())
     set.insert(node);
-  return write(path, kNodes, set);
+  return write(cgroup, kNodes, set);
 }
 
 bool CpusetWriter::remove_drop_in(const std::string& path) {

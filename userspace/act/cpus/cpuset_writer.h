@@ -9,6 +9,7 @@
 #pragma once
 
 #include "act/units/runtime_properties.h"
+#include "base/cgroup_directory.h"
 
 #include <headroom/cpuset.h>
 #include <headroom/result.h>
@@ -30,33 +31,31 @@ namespace headroom::act {
 // cpuset.cpus.exclusive; before, only a child of a partition root. The kernel accepts the write in
 // any case; reading the file gives the result: "isolated invalid (...)".
 
-// Paths start at the cgroup root.
+// A cgroup that was removed is not written, nor is another one at its path.
 class CpuPartition {
  public:
   explicit CpuPartition(std::filesystem::path cgroup_root) : cgroup_root_(std::move(cgroup_root)) {}
 
   // "member", "isolated", "isolated invalid (...)"; "": the cgroup or the file does not exist.
+  // Paths start at the cgroup root.
   std::string state(const std::string& path) const;
 
   // cpuset.cpus.exclusive; empty if the file does not exist.
   CpuSet exclusive(const std::string& path) const;
 
-  // Sets the CPUs that all partitions below `path` have together. Does nothing if that is set
+  // Sets the CPUs that all partitions below the cgroup have together. Does nothing if that is set
   // already, or if the kernel has no such file.
-  Result<> delegate_exclusive(const std::string& path, const CpuSet& cpus) const;
+  Result<> delegate_exclusive(const SeenCgroup& cgroup, const CpuSet& cpus) const;
 
   // Makes the cgroup, which has these CPUs in cpuset.cpus, an isolated partition. On error, which
   // has the kernel's reason, the cgroup stays a member.
-  Result<> isolate(const std::string& path, const CpuSet& cpus) const;
+  Result<> isolate(const SeenCgroup& cgroup, const CpuSet& cpus) const;
 
-  // Makes the cgroup a member again, with empty cpuset.cpus.exclusive.
-  Result<> make_member(const std::string& path) const;
+  // Makes the cgroup a member again, with empty cpuset.cpus.exclusive. Nothing is to be done if it
+  // was removed.
+  Result<> make_member(const SeenCgroup& cgroup) const;
 
  private:
-  std::string file(const std::string& path, const char* name) const {
-    return cgroup_root_.native() + path + "/cpuset.cpus." + name;
-  }
-
   std::filesystem::path cgroup_root_;
 };
 
@@ -78,11 +77,13 @@ class CpusetWriter {
     properties_.expect_earlier_calls();
   }
 
-  // `path` starts at the cgroup root. An empty set removes the limit. systemd answers before it has
-  // written: read the cgroup to see the result.
-  Result<> write(const std::string& path, const CpuSet& cpus) { return write(path, kCpus, cpus); }
+  // An empty set removes the limit. systemd answers before it has written: read the cgroup to see
+  // the result. ENOENT: the cgroup was removed, also if another one has its path.
+  Result<> write(const SeenCgroup& cgroup, const CpuSet& cpus) {
+    return write(cgroup, kCpus, cpus);
+  }
   // The same for the NUMA nodes of its memory.
-  Result<> write_nodes(const std::string& path, NodeSet nodes);
+  Result<> write_nodes(const SeenCgroup& cgroup, NodeSet nodes);
 
   // Removes the settings of a unit that no longer exists from systemd's runtime directory, where
   // they would apply to the next unit of that name. False: systemd may yet write one; ask again.
@@ -97,8 +98,7 @@ class CpusetWriter {
   static constexpr Setting kCpus{"cpuset.cpus", "AllowedCPUs"};
   static constexpr Setting kNodes{"cpuset.mems", "AllowedMemoryNodes"};
 
-  Result<> write(const std::string& path, const Setting& setting, const CpuSet& set);
-  Result<> write_file(const std::string& path, const Setting& setting, const CpuSet& set);
+  Result<> write(const SeenCgroup& cgroup, const Setting& setting, const CpuSet& set);
 
   std::filesystem::path cgroup_root_;
   RuntimeProperties properties_;

@@ -50,7 +50,7 @@ class CpuManager {
     IdentifyContainer identify;
     AtStep at_step = nullptr;
     // Like cpusets.write, for the NUMA nodes of memory.
-    std::function<Result<>(const std::string& path, NodeSet nodes)> write_nodes = nullptr;
+    std::function<Result<>(const SeenCgroup& cgroup, NodeSet nodes)> write_nodes = nullptr;
   };
   CpuManager(Setup setup, CpuManagerOptions options);
 

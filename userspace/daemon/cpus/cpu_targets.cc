@@ -85,6 +85,8 @@ std::vector<CpuTarget> CpuManager::targets() const {
   // make systemd keep it.
   for (const PresentPod& present : pods_.all())
     if (present.pod || present.cgroup.populated) add_targets(present, targets);
+  for (CpuTarget& target : targets)
+    target.cgroup = tree().cgroup(target.path).id;
   // CPUs that the pods' cgroup may not use cannot be given to a cgroup in it.
   for (const std::string& root : tree().roots) {
     auto allowed = cpus_of(root);

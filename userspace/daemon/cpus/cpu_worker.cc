@@ -93,15 +93,15 @@ CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerName
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   return {
       .cpusets = {.cgroup_root = cgroup_root,
-                  .write = [writer](const std::string& path,
-                                    const CpuSet& cpus) { return writer->write(path, cpus); },
+                  .write = [writer](const SeenCgroup& cgroup,
+                                    const CpuSet& cpus) { return writer->write(cgroup, cpus); },
                   .remove_drop_in =
                       [writer](const std::string& path) { return writer->remove_drop_in(path); },
                   .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
       .pods_cgroup = pods_cgroup,
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
-      .write_nodes = [writer](const std::string& path,
-                              NodeSet nodes) { return writer->write_nodes(path, nodes); },
+      .write_nodes = [writer](const SeenCgroup& cgroup,
+                              NodeSet nodes) { return writer->write_nodes(cgroup, nodes); },
   };
 }
 

@@ -31,8 +31,9 @@ void CpuPartitions::end(const observe::PodTree& tree, const Wanted& wanted) {
   for (const observe::PodCgroup& pod : tree.pods) {
     if (!is_partition(partition_.state(pod.path))) continue;
     const auto desired = wanted.find(pod.path);
-    if (desired != wanted.end() && has_cpus(pod.path, desired->second)) continue;
-    if (auto result = partition_.make_member(pod.path); !result)
+    const SeenCgroup cgroup = tree.cgroup(pod.path);
+    if (desired != wanted.end() && has_cpus(cgroup, desired->second)) continue;
+    if (auto result = partition_.make_member(cgroup); !result)
       log::error("{}: {}", pod.path, result.error().what);
   }
   std::erase_if(isolated_, [&](const auto& each) { return !wanted.contains(each.first); });
@@ -51,7 +52,7 @@ void CpuPartitions::delegate_exclusive(const observe::PodTree& tree, const Wante
     for (const std::string& path : ancestor_paths(pod))
       exclusive[path] |= cpus;
   for (const auto& [path, cpus] : exclusive)
-    if (auto done = partition_.delegate_exclusive(path, cpus); !done)
+    if (auto done = partition_.delegate_exclusive(tree.cgroup(path), cpus); !done)
       log::error("{}: {}", path, done.error().what);
 }
 
@@ -60,16 +61,18 @@ void CpuPartitions::start(const observe::PodTree& tree, const Wanted& wanted) {
   may_exist_ = !wanted.empty();
   delegate_exclusive(tree, wanted);
   for (const auto& [path, cpus] : wanted)
-    if (has_cpus(path, cpus)) isolate(path, cpus);
+    if (const SeenCgroup cgroup = tree.cgroup(path); has_cpus(cgroup, cpus)) isolate(cgroup, cpus);
 }
 
 // After a refusal by the kernel, the next attempt is made only for other CPUs.
-void CpuPartitions::isolate(const std::string& path, const CpuSet& cpus) {
+void CpuPartitions::isolate(const SeenCgroup& cgroup, const CpuSet& cpus) {
+  const std::string& path = cgroup.path;
   const auto refused = failures_.find(path);
   if (refused != failures_.end() && refused->second.cpus == cpus) return;
   if (partition_.state(path) != "isolated") {
-    if (const auto done = partition_.isolate(path, cpus); !done) {
+    if (const auto done = partition_.isolate(cgroup, cpus); !done) {
       isolated_.erase(path);
+      if (!has_cpus(cgroup, cpus)) return;  // removed since
       failures_[path] = {cpus, done.error().what};
       log::warning("{}: not an isolated partition, its CPUs are its own none the less: {}", path,
                    done.error().what);
@@ -108,10 +111,10 @@ const CpuTarget* find(const std::vector<CpuTarget>& targets, const std::string& 
 
 }  // namespace
 
-// Cgroups that were removed since are dropped.
+// Cgroups that were removed since are dropped: the next pass is about those that have their paths.
 void CpusetUpdater::read_current(std::vector<CpuTarget>& targets) const {
   std::erase_if(targets, [&](CpuTarget& target) {
-    const auto cpus = cpus_of(target.path);
+    const auto cpus = cpus_of(target);
     if (cpus) target.has = *cpus;
     return !cpus;
   });
@@ -120,8 +123,8 @@ void CpusetUpdater::read_current(std::vector<CpuTarget>& targets) const {
 void CpusetUpdater::count_drift(const std::vector<CpuTarget>& targets) {
   for (const CpuTarget& target : targets) {
     const auto applied = applied_.find(target.path);
-    if (applied == applied_.end() || applied->second != target.wanted) continue;
-    if (target.has == target.wanted) continue;
+    if (applied == applied_.end() || applied->second.cpus != target.wanted) continue;
+    if (applied->second.cgroup != target.cgroup || target.has == target.wanted) continue;
     ++counters_.repaired;
     log::warning("{}: its CPUs were changed to {} by another program; restoring {}", target.path,
                  target.has.format(), target.wanted.format());
@@ -133,25 +136,28 @@ void CpusetUpdater::write(const std::vector<CpuWrite>& writes, std::vector<CpuTa
   for (const CpuWrite& one : writes) {
     ++counters_.writes;
     written_paths_.insert(one.path);
-    const auto done = setup_.write(one.path, unlimited ? CpuSet() : one.cpus);
+    const auto target = std::ranges::find(targets, one.path, &CpuTarget::path);
+    const auto done =
+        setup_.write({.path = one.path, .id = target->cgroup}, unlimited ? CpuSet() : one.cpus);
     if (done) continue;
-    if (!cpus_of(one.path)) continue;  // removed since
+    if (!cpus_of(*target)) continue;  // removed since
     ++counters_.failed;
     log::error("{}: {}", one.path, done.error().what);
-    std::ranges::find(targets, one.path, &CpuTarget::path)->stuck = true;
+    target->stuck = true;
   }
 }
 
 void CpusetUpdater::wait_for(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
   const auto applied = [&](const CpuWrite& write) {
-    const auto cpus = cpus_of(write.path);
-    return !cpus || *cpus == write.cpus || find(targets, write.path)->stuck;
+    const CpuTarget* const target = find(targets, write.path);
+    const auto cpus = cpus_of(*target);
+    return !cpus || *cpus == write.cpus || target->stuck;
   };
   for (int i = 0; i < kMaxPauses && !std::ranges::all_of(writes, applied); ++i)
     setup_.pause();
   for (const CpuWrite& write : writes) {
     const auto target = std::ranges::find(targets, write.path, &CpuTarget::path);
-    const auto cpus = cpus_of(write.path);
+    const auto cpus = cpus_of(*target);
     if (target->stuck || !cpus || *cpus == write.cpus || *cpus != target->has) continue;
     target->stuck = true;
     ++counters_.failed;
@@ -171,21 +177,21 @@ void CpusetUpdater::apply(std::vector<CpuTarget> targets, const CpuSet& shared, 
     read_current(targets);
   }
   for (const CpuTarget& target : targets)
-    if (target.has == target.wanted) applied_[target.path] = target.wanted;
+    if (target.has == target.wanted) applied_[target.path] = {target.cgroup, target.wanted};
 }
 
 void CpusetUpdater::forget_removed(const std::function<bool(const std::string&)>& expected) {
-  std::erase_if(applied_, [&](const auto& applied) { return !cpus_of(applied.first); });
+  std::erase_if(applied_, [&](const auto& applied) { return !cpus_at(applied.first); });
   std::erase_if(written_paths_, [&](const std::string& path) {
-    if (cpus_of(path) || expected(path)) return false;
+    if (cpus_at(path) || expected(path)) return false;
     return setup_.remove_drop_in(path);
   });
 }
 
 bool CpusetUpdater::drifted() const {
   return std::ranges::any_of(applied_, [&](const auto& applied) {
-    const auto cpus = cpus_of(applied.first);
-    return cpus && *cpus != applied.second;
+    const auto cpus = cpus_at(applied.first);
+    return cpus && *cpus != applied.second.cpus;
   });
 }
 

@@ -55,9 +55,9 @@ class CpuPartitions {
   };
 
   void delegate_exclusive(const observe::PodTree& tree, const Wanted& wanted);
-  void isolate(const std::string& path, const CpuSet& cpus);
-  bool has_cpus(const std::string& path, const CpuSet& cpus) const {
-    return observe::cpus_of_cgroup(cgroup_root_, path) == cpus;
+  void isolate(const SeenCgroup& cgroup, const CpuSet& cpus);
+  bool has_cpus(const SeenCgroup& cgroup, const CpuSet& cpus) const {
+    return observe::cpus_of_cgroup(cgroup_root_, cgroup) == cpus;
   }
 
   std::filesystem::path cgroup_root_;
@@ -71,8 +71,9 @@ class CpusetUpdater {
  public:
   struct Setup {
     std::filesystem::path cgroup_root;
-    // Gives a cgroup (path from the root) these CPUs; an empty set removes its limit.
-    std::function<Result<>(const std::string& path, const CpuSet& cpus)> write;
+    // Gives a cgroup these CPUs; an empty set removes its limit. If it was removed, nothing is
+    // written.
+    std::function<Result<>(const SeenCgroup& cgroup, const CpuSet& cpus)> write;
     // The cgroup was removed. False: not yet done; it is called again.
     std::function<bool(const std::string& path)> remove_drop_in;
     std::function<void()> pause;  // waits a moment until a write takes effect
@@ -100,13 +101,23 @@ class CpusetUpdater {
   void count_drift(const std::vector<CpuTarget>& targets);
   void write(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets, bool unlimited);
   void wait_for(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
-  std::optional<CpuSet> cpus_of(const std::string& path) const {
+  // Also of the cgroup that has the path of the one that was written.
+  std::optional<CpuSet> cpus_at(const std::string& path) const {
     return observe::cpus_of_cgroup(setup_.cgroup_root, path);
+  }
+  // Absent: it was removed.
+  std::optional<CpuSet> cpus_of(const CpuTarget& target) const {
+    return observe::cpus_of_cgroup(setup_.cgroup_root,
+                                   SeenCgroup{.path = target.path, .id = target.cgroup});
   }
 
   Setup setup_;
-  std::map<std::string, CpuSet> applied_;  // by path
-  std::set<std::string> written_paths_;    // paths ever written to
+  struct Applied {
+    CgroupId cgroup;
+    CpuSet cpus;
+  };
+  std::map<std::string, Applied> applied_;  // by path
+  std::set<std::string> written_paths_;     // paths ever written to
   Counters counters_;
 };
 

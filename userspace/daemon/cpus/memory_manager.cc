@@ -17,44 +17,46 @@ constexpr int kMaxPauses = 100;
 
 }  // namespace
 
-// A removed cgroup counts as correct.
-bool MemsUpdater::has(const std::string& path, NodeSet nodes) const {
-  const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, path);
-  return !own || *own == nodes;
+// A removed cgroup counts as correct, also if another one has its path.
+bool MemsUpdater::has(const std::string& path, const Target& target) const {
+  const SeenCgroup cgroup{.path = path, .id = target.cgroup};
+  const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, cgroup);
+  return !own || *own == target.nodes;
 }
 
-void MemsUpdater::write(const std::string& path, NodeSet nodes) {
+void MemsUpdater::write(const std::string& path, const Target& target) {
   ++counters_.writes;
   written_paths_.insert(path);
-  const auto done = setup_.write(path, nodes);
-  for (int i = 0; done && i < kMaxPauses && !has(path, nodes); ++i)
+  const auto done = setup_.write({.path = path, .id = target.cgroup}, target.nodes);
+  for (int i = 0; done && i < kMaxPauses && !has(path, target); ++i)
     setup_.pause();
-  if (has(path, nodes)) return;
+  if (has(path, target)) return;
   ++counters_.failed;
   if (done)
     log::error("{}: it was given the NUMA nodes {} and does not have them", path,
-               format_nodes(nodes));
+               format_nodes(target.nodes));
   else
     log::error("{}: {}", path, done.error().what);
 }
 
 void MemsUpdater::apply(Wanted wanted) {
-  for (const auto& [path, nodes] : applied_)
-    wanted.try_emplace(path, NodeSet{});
+  for (const auto& [path, target] : applied_)
+    wanted.try_emplace(path, Target{.cgroup = target.cgroup, .nodes = {}});
   Wanted applied;
-  for (const auto& [path, nodes] : wanted) {
-    const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, path);
+  for (const auto& [path, target] : wanted) {
+    const SeenCgroup cgroup{.path = path, .id = target.cgroup};
+    const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, cgroup);
     if (!own) continue;
     const auto before = applied_.find(path);
-    if (*own != nodes) {
-      if (before != applied_.end() && before->second == nodes) {
+    if (*own != target.nodes) {
+      if (before != applied_.end() && before->second == target) {
         ++counters_.repaired;
         log::warning("{}: its cpuset.mems was changed to {} by another program; restoring {}", path,
-                     own->empty() ? "all nodes" : format_nodes(*own), format_nodes(nodes));
+                     own->empty() ? "all nodes" : format_nodes(*own), format_nodes(target.nodes));
       }
-      write(path, nodes);
+      write(path, target);
     }
-    if (!nodes.empty() && has(path, nodes)) applied.emplace(path, nodes);
+    if (!target.nodes.empty() && has(path, target)) applied.emplace(path, target);
   }
   applied_ = std::move(applied);
 }
@@ -67,8 +69,10 @@ void MemsUpdater::forget_removed(const std::function<bool(const std::string&)>& 
 }
 
 bool MemsUpdater::drifted() const {
-  return std::ranges::any_of(applied_,
-                             [&](const auto& one) { return !has(one.first, one.second); });
+  return std::ranges::any_of(applied_, [&](const auto& one) {
+    const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, one.first);
+    return own && *own != one.second.nodes;
+  });
 }
 
 namespace {
@@ -244,20 +248,22 @@ void MemoryManager::save() {
 
 void MemoryManager::apply(const PresentPods& pods) {
   MemsUpdater::Wanted wanted;
+  const auto set = [&](const std::string& path, NodeSet nodes) {
+    wanted[path] = {.cgroup = pods.tree().cgroup(path).id, .nodes = nodes};
+  };
   for (const PresentPod& present : pods.all()) {
     if (!present.pod && !present.cgroup.populated) continue;
     const std::string& uid = present.cgroup.uid;
     const auto old = released_.find(uid);
     // Settings of an earlier daemon are removed.
-    if (old != released_.end()) wanted.emplace(present.cgroup.path, NodeSet{});
+    if (old != released_.end()) set(present.cgroup.path, {});
     if (present.pod)
       if (const NodeSet nodes = policy_ ? nodes_of_pod(*policy_, state_, *present.pod) : NodeSet{};
           !nodes.empty())
-        wanted[present.cgroup.path] = nodes;
+        set(present.cgroup.path, nodes);
     for (const auto& [name, path] : present.containers) {
-      if (old != released_.end() && old->second.contains(name)) wanted.emplace(path, NodeSet{});
-      if (const NodeSet nodes = memory_nodes(state_, uid, name); !nodes.empty())
-        wanted[path] = nodes;
+      if (old != released_.end() && old->second.contains(name)) set(path, {});
+      if (const NodeSet nodes = memory_nodes(state_, uid, name); !nodes.empty()) set(path, nodes);
     }
   }
   mems_.apply(std::move(wanted));

@@ -33,8 +33,9 @@ class MemsUpdater {
  public:
   struct Setup {
     std::filesystem::path cgroup_root;
-    // Gives a cgroup (path from the root) these nodes; an empty set removes its limit.
-    std::function<Result<>(const std::string& path, NodeSet nodes)> write;
+    // Gives a cgroup these nodes; an empty set removes its limit. If it was removed, nothing is
+    // written.
+    std::function<Result<>(const SeenCgroup& cgroup, NodeSet nodes)> write;
     // The cgroup was removed. False: not yet done; it is called again.
     std::function<bool(const std::string& path)> remove_drop_in;
     std::function<void()> pause;  // waits a moment until a write takes effect
@@ -44,7 +45,12 @@ class MemsUpdater {
     std::uint64_t failed = 0;    // writes that were refused or had no effect
     std::uint64_t repaired = 0;  // values that another program had changed
   };
-  using Wanted = std::map<std::string, NodeSet>;  // by path; empty: no limit of its own
+  struct Target {
+    CgroupId cgroup;
+    NodeSet nodes;  // empty: no limit of its own
+    friend bool operator==(const Target&, const Target&) = default;
+  };
+  using Wanted = std::map<std::string, Target>;  // by path
 
   explicit MemsUpdater(Setup setup) : setup_(std::move(setup)) {}
 
@@ -59,8 +65,8 @@ class MemsUpdater {
   const Counters& counters() const { return counters_; }
 
  private:
-  void write(const std::string& path, NodeSet nodes);
-  bool has(const std::string& path, NodeSet nodes) const;
+  void write(const std::string& path, const Target& target);
+  bool has(const std::string& path, const Target& target) const;
 
   Setup setup_;
   Wanted applied_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <headroom/cpuset.h>
+#include <headroom/units.h>
 
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ struct CpuTarget {
   CpuSet has;          // what its tasks may run on now
   CpuSet wanted;       // never empty
   bool stuck = false;  // it did not take what it was given: left alone, and what it has with it
+  CgroupId cgroup{};   // that is meant, whichever has the path
 };
 
 struct CpuWrite {

@@ -35,12 +35,18 @@ std::optional<CpuSet> read_set(const std::string& path) {
 // Of the nearest cgroup, from this one up, that has the controller.
 std::optional<CpuSet> effective_set(const fs::path& cgroup_root, const std::string& path,
                                     const char* file) {
-  std::error_code error;
-  if (!fs::is_directory(cgroup_root.native() + path, error)) return std::nullopt;
   for (std::string at = path;; at.resize(at.rfind('/'))) {
     if (auto set = read_set(cgroup_root.native() + at + file)) return set;
     if (at.find('/') == std::string::npos) return std::nullopt;
   }
+}
+
+bool exists(const fs::path& cgroup_root, const std::string& path) {
+  return cgroup_id_at(cgroup_root.native() + path).has_value();
+}
+
+bool exists(const fs::path& cgroup_root, const SeenCgroup& cgroup) {
+  return cgroup_id_at(cgroup_root.native() + cgroup.path) == cgroup.id;
 }
 
 NodeSet as_nodes(const CpuSet& set) {
@@ -58,6 +64,10 @@ std::vector<std::string> roots_of(std::string_view pods_cgroup) {
   if (root == "/kubepods.slice") roots.emplace_back("/kubepods");
   if (root == "/kubepods") roots.emplace_back("/kubepods.slice");
   return roots;
+}
+
+void add_id(const fs::path& cgroup_root, const std::string& path, PodTree& tree) {
+  if (const auto id = cgroup_id_at(cgroup_root.native() + path)) tree.ids.emplace(path, *id);
 }
 
 void add_sharing(const fs::path& cgroup_root, const std::string& path,
@@ -81,39 +91,64 @@ PodTree read_pod_tree(const fs::path& cgroup_root, std::string_view pods_cgroup)
   const PodCgroupParser layout(pods_cgroup);
   PodTree tree;
   for (const std::string& root : roots_of(pods_cgroup)) {
-    std::error_code error;
-    if (!fs::is_directory(cgroup_root.native() + root, error)) continue;
+    for (std::size_t slash = 0; slash != std::string::npos; slash = root.find('/', slash + 1))
+      if (slash != 0) add_id(cgroup_root, root.substr(0, slash), tree);
+    add_id(cgroup_root, root, tree);
+    if (!tree.ids.contains(root)) continue;
     tree.roots.push_back(root);
     for (const std::string& path : children_of(cgroup_root, root)) {
+      add_id(cgroup_root, path, tree);
       const auto place = layout.place(path);
       if (!place) {
         add_sharing(cgroup_root, path, layout, tree);
         continue;
       }
       PodCgroup pod{place->uid, path, is_populated(cgroup_root, path), {}};
-      for (const std::string& child : children_of(cgroup_root, path))
+      for (const std::string& child : children_of(cgroup_root, path)) {
+        add_id(cgroup_root, child, tree);
         if (const auto inside = layout.place(child))
           pod.containers.push_back(
               {child, std::string(inside->runtime), std::string(inside->container)});
+      }
       tree.pods.push_back(std::move(pod));
     }
   }
   return tree;
 }
 
+namespace {
+
+constexpr const char* kCpus = "/cpuset.cpus.effective";
+
+NodeSet read_own_nodes(const fs::path& cgroup_root, const std::string& path) {
+  return as_nodes(read_set(cgroup_root.native() + path + "/cpuset.mems").value_or(CpuSet()));
+}
+
+}  // namespace
+
 std::optional<CpuSet> cpus_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
-  return effective_set(cgroup_root, path, "/cpuset.cpus.effective");
+  return exists(cgroup_root, path) ? effective_set(cgroup_root, path, kCpus) : std::nullopt;
+}
+
+std::optional<CpuSet> cpus_of_cgroup(const fs::path& cgroup_root, const SeenCgroup& cgroup) {
+  return exists(cgroup_root, cgroup) ? effective_set(cgroup_root, cgroup.path, kCpus)
+                                     : std::nullopt;
 }
 
 std::optional<NodeSet> nodes_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
+  if (!exists(cgroup_root, path)) return std::nullopt;
   const auto nodes = effective_set(cgroup_root, path, "/cpuset.mems.effective");
   return nodes ? std::optional(as_nodes(*nodes)) : std::nullopt;
 }
 
 std::optional<NodeSet> own_nodes_of_cgroup(const fs::path& cgroup_root, const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(cgroup_root.native() + path, error)) return std::nullopt;
-  return as_nodes(read_set(cgroup_root.native() + path + "/cpuset.mems").value_or(CpuSet()));
+  if (!exists(cgroup_root, path)) return std::nullopt;
+  return read_own_nodes(cgroup_root, path);
+}
+
+std::optional<NodeSet> own_nodes_of_cgroup(const fs::path& cgroup_root, const SeenCgroup& cgroup) {
+  if (!exists(cgroup_root, cgroup)) return std::nullopt;
+  return read_own_nodes(cgroup_root, cgroup.path);
 }
 
 namespace {

@@ -9,12 +9,16 @@
 // underscores.
 #pragma once
 
+#include "base/cgroup_directory.h"
+
 #include <headroom/cpuset.h>
 #include <headroom/pod.h>
 #include <headroom/topology.h>
+#include <headroom/units.h>
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +56,15 @@ struct PodTree {
   std::vector<std::string> sharing;             // tiers, and others
   std::vector<SharedPoolPod> shared_pool_pods;  // in them
   std::vector<PodCgroup> pods;                  // Guaranteed ones
+  // Of these, of their containers, and of the cgroups above, by path: each was read before
+  // anything else of its cgroup.
+  std::map<std::string, CgroupId> ids;
+
+  // By the path it had when the tree was read.
+  SeenCgroup cgroup(const std::string& path) const {
+    const auto id = ids.find(path);
+    return {.path = path, .id = id == ids.end() ? CgroupId{} : id->second};
+  }
 };
 
 bool is_populated(const std::filesystem::path& cgroup_root, const std::string& path);
@@ -62,6 +75,9 @@ PodTree read_pod_tree(const std::filesystem::path& cgroup_root, std::string_view
 // enabled, that of the nearest cgroup above. Absent: it is gone, or nothing can be read.
 std::optional<CpuSet> cpus_of_cgroup(const std::filesystem::path& cgroup_root,
                                      const std::string& path);
+// Another cgroup at the path is not read.
+std::optional<CpuSet> cpus_of_cgroup(const std::filesystem::path& cgroup_root,
+                                     const SeenCgroup& cgroup);
 
 // The NUMA nodes that its memory comes from: the same of cpuset.mems.effective.
 std::optional<NodeSet> nodes_of_cgroup(const std::filesystem::path& cgroup_root,
@@ -71,6 +87,8 @@ std::optional<NodeSet> nodes_of_cgroup(const std::filesystem::path& cgroup_root,
 // gone.
 std::optional<NodeSet> own_nodes_of_cgroup(const std::filesystem::path& cgroup_root,
                                            const std::string& path);
+std::optional<NodeSet> own_nodes_of_cgroup(const std::filesystem::path& cgroup_root,
+                                           const SeenCgroup& cgroup);
 
 struct PodCgroupPath {
   enum class Level : std::uint8_t {

@@ -4,9 +4,11 @@
 
 #include "judge/admission/admission_node.h"
 #include "support/fake_cgroupfs.h"
+#include "support/make_again.h"
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -55,13 +57,15 @@ class Systemd final : public act::UnitManager {
 class FakeMemoryLowering final : public act::LimitLowering {
  public:
   explicit FakeMemoryLowering(std::vector<End>& ended) : ended_(&ended) {}
-  void begin(const std::string& name, const std::filesystem::path&, Bytes most,
-             Duration within) override {
+  void begin(const std::string& name, Fd, Bytes most, Duration within) override {
     begun.push_back(name + " to " + std::to_string(most.count >> 20) + " MiB within " +
                     std::to_string(within / std::chrono::seconds(1)) + " s");
     busy.insert(name);
   }
-  bool in_progress(const std::string& name) const override { return busy.contains(name); }
+  bool in_progress(const std::string& name) const override {
+    if (after_read) after_read();
+    return busy.contains(name);
+  }
   std::vector<End> collect_finished() override {
     for (const End& end : *ended_)
       busy.erase(end.name);
@@ -70,6 +74,7 @@ class FakeMemoryLowering final : public act::LimitLowering {
 
   Lines begun;
   std::set<std::string> busy;
+  std::function<void()> after_read;  // of the slice, before it is written
 
  private:
   std::vector<End>* ended_;
@@ -267,6 +272,32 @@ TEST_F(SliceReconcilerTest, EnablesTheHugetlbControllerWhereNeeded) {
   reconcile(0);
   EXPECT_EQ(text_of("cgroup.subtree_control"), "+hugetlb");
   fs.write("kubereserved.slice", "hugetlb.2MB.max", "max\n");
+  systemd.answer();
+  reconcile(500);
+  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0ax\n")
+      << "a plain file keeps the rest";
+}
+
+TEST_F(SliceReconcilerTest, OfASliceThatWasMadeAgainNothingIsReclaimed) {
+  fill();
+  lowerer->after_read = [this] { make_again(fs.root() / "kubereserved.slice"); };
+  reconcile(0);
+  EXPECT_EQ(lowerer->begun, Lines{});
+  lowerer->after_read = nullptr;
+  reconcile(1);
+  EXPECT_EQ(lowerer->begun.size(), 1u);
+}
+
+TEST_F(SliceReconcilerTest, TheFilesOfASliceThatWasMadeAgainAreNotWritten) {
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("", "cgroup.subtree_control", "hugetlb\n");
+  fs.write("kubereserved.slice", "hugetlb.2MB.max", "max\n");
+  options.capacity.huge_pages = {{2_MiB, 64_MiB}};
+  reconciler.reconfigure(options);
+  lowerer->after_read = [this] { make_again(fs.root() / "kubereserved.slice"); };
+  reconcile(0);
+  EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "max\n");
+  lowerer->after_read = nullptr;
   systemd.answer();
   reconcile(500);
   EXPECT_EQ(text_of("kubereserved.slice/hugetlb.2MB.max"), "0ax\n")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/limits/limit_lowering.h"
 
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
@@ -12,8 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -22,43 +23,35 @@ namespace {
 
 constexpr const char* kSubtreeControl = "cgroup.subtree_control";
 
-bool has_controller(const std::filesystem::path& cgroup, std::string_view controller) {
-  std::ifstream file(cgroup / kSubtreeControl);
+bool has_controller(int directory, std::string_view controller) {
+  std::istringstream file(line_at(directory, kSubtreeControl));
   for (std::string word; file >> word;)
     if (word == controller) return true;
   return false;
 }
 
-Result<> enable_in(const std::filesystem::path& cgroup, std::string_view controller) {
-  if (has_controller(cgroup, controller)) return {};
-  return write_cgroup_setting(cgroup, {kSubtreeControl, "+" + std::string(controller)});
+Result<> enable_in(const Fd& directory, std::string_view controller) {
+  if (!directory) return errno_failure("open a cgroup", errno);
+  if (has_controller(directory.get(), controller)) return {};
+  return write_setting_at(directory.get(), kSubtreeControl, "+" + std::string(controller));
 }
 
 }  // namespace
 
 Result<> enable_controller(const std::filesystem::path& root, std::string_view path,
                            std::string_view controller, ControllerScope scope) {
-  std::filesystem::path at = root;
+  Fd at(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (path.remove_prefix(std::min<std::size_t>(1, path.size())); !path.empty();) {
     if (auto result = enable_in(at, controller); !result) return result;
-    const std::string_view part = path.substr(0, path.find('/'));
+    const std::string part(path.substr(0, path.find('/')));
     path.remove_prefix(std::min(path.size(), part.size() + 1));
-    at /= part;
+    at.reset(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
   return scope == ControllerScope::kChildren ? enable_in(at, controller) : Result<>{};
 }
 
 CgroupValues without_systemd_property(const CgroupValues& values) {
   return {.memory_oom_group = values.memory_oom_group, .hugetlb_max = values.hugetlb_max};
-}
-
-Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting) {
-  const std::filesystem::path path = cgroup / setting.file;
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) return errno_failure("open " + path.native(), errno);
-  if (::write(file.get(), setting.value.data(), setting.value.size()) < 0)
-    return errno_failure("write " + setting.value + " to " + path.native(), errno);
-  return {};
 }
 
 namespace {
@@ -88,12 +81,11 @@ int reclaim(const Fd& file, std::int64_t bytes) {
 
 }  // namespace
 
-LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
-                                       Bytes max_usage, Duration timeout,
-                                       const std::stop_token& stop) {
+LimitLowering::End reclaim_until_below(std::string name, int cgroup, Bytes max_usage,
+                                       Duration timeout, const std::stop_token& stop) {
   LimitLowering::End end{.name = std::move(name)};
-  const Fd current(::open((cgroup / "memory.current").c_str(), O_RDONLY | O_CLOEXEC));
-  const Fd reclaim_file(::open((cgroup / "memory.reclaim").c_str(), O_WRONLY | O_CLOEXEC));
+  const Fd current(::openat(cgroup, "memory.current", O_RDONLY | O_CLOEXEC));
+  const Fd reclaim_file(::openat(cgroup, "memory.reclaim", O_WRONLY | O_CLOEXEC));
   if (!current || !reclaim_file) {
     end.error = errno;
     return end;
@@ -118,20 +110,20 @@ LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::
   }
 }
 
-void LimitLoweringThreads::begin(const std::string& name, const std::filesystem::path& cgroup,
-                                 Bytes max_usage, Duration timeout) {
+void LimitLoweringThreads::begin(const std::string& name, Fd cgroup, Bytes max_usage,
+                                 Duration timeout) {
   auto& action = async_actions_[name];
   if (action) return;
   action = std::make_unique<RunningAction>();
-  action->thread = std::jthread(
-      [raw = action.get(), name, cgroup, max_usage, timeout](const std::stop_token& stop) {
-        report::set_thread_name("reclaim");
-        raw->end = {.name = name, .error = EIO};  // if it throws
-        log::log_exceptions("reclaim memory", [&] {
-          raw->end = reclaim_until_below(name, cgroup, max_usage, timeout, stop);
-        });
-        raw->finished = true;
-      });
+  action->thread = std::jthread([raw = action.get(), name, directory = std::move(cgroup), max_usage,
+                                 timeout](const std::stop_token& stop) {
+    report::set_thread_name("reclaim");
+    raw->end = {.name = name, .error = EIO};  // if it throws
+    log::log_exceptions("reclaim memory", [&] {
+      raw->end = reclaim_until_below(name, directory.get(), max_usage, timeout, stop);
+    });
+    raw->finished = true;
+  });
 }
 
 std::vector<LimitLowering::End> LimitLoweringThreads::collect_finished() {

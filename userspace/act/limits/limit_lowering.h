@@ -4,6 +4,7 @@
 // cgroups.
 #pragma once
 
+#include "base/file_io.h"
 #include "judge/allocatable/cgroup/cgroup_values.h"
 
 #include <headroom/result.h>
@@ -36,10 +37,6 @@ Result<> enable_controller(const std::filesystem::path& root, std::string_view p
 // Only memory.oom.group and hugetlb.*: all others have a systemd property (unit_properties()).
 CgroupValues without_systemd_property(const CgroupValues& values);
 
-// Writes a setting of a cgroup to its file, for settings without a systemd property. None of these
-// writes blocks.
-Result<> write_cgroup_setting(const std::filesystem::path& cgroup, const CgroupSetting& setting);
-
 // LimitLowering: reclaims memory from cgroups until they use less than a limit, before the limit is
 // written. Writing a limit below usage would block the writer and let the kernel kill.
 
@@ -53,9 +50,9 @@ class LimitLowering {
   };
 
   virtual ~LimitLowering() = default;
-  // Starts lowering; does nothing if one of the same name is running. Returns at once.
-  virtual void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
-                     Duration timeout) = 0;
+  // Starts lowering; does nothing if one of the same name is running. Returns at once. `cgroup` is
+  // its directory.
+  virtual void begin(const std::string& name, Fd cgroup, Bytes max_usage, Duration timeout) = 0;
   virtual bool in_progress(const std::string& name) const = 0;
   // The lowerings that ended since the last call.
   virtual std::vector<End> collect_finished() = 0;
@@ -66,8 +63,7 @@ class LimitLoweringThreads final : public LimitLowering {
   // Stops each running one after its current step.
   ~LimitLoweringThreads() override = default;
 
-  void begin(const std::string& name, const std::filesystem::path& cgroup, Bytes max_usage,
-             Duration timeout) override;
+  void begin(const std::string& name, Fd cgroup, Bytes max_usage, Duration timeout) override;
   bool in_progress(const std::string& name) const override { return async_actions_.contains(name); }
   std::vector<End> collect_finished() override;
 
@@ -81,8 +77,7 @@ class LimitLoweringThreads final : public LimitLowering {
 };
 
 // The function that each thread of LimitLoweringThreads runs.
-LimitLowering::End reclaim_until_below(std::string name, const std::filesystem::path& cgroup,
-                                       Bytes max_usage, Duration timeout,
-                                       const std::stop_token& stop);
+LimitLowering::End reclaim_until_below(std::string name, int cgroup, Bytes max_usage,
+                                       Duration timeout, const std::stop_token& stop);
 
 }  // namespace headroom::act

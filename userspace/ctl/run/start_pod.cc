@@ -206,22 +206,25 @@ Result<Fd> write_manifest(const std::filesystem::path& path, const std::string& 
 }
 
 // systemd answers before the cgroup of the slice exists.
-bool wait_for_cgroup(const std::filesystem::path& cgroup) {
+Fd wait_for_cgroup(const std::filesystem::path& cgroup) {
   for (int tries = 0; tries < 400; ++tries) {
-    if (::access(cgroup.c_str(), F_OK) == 0) return true;
+    if (Fd directory(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); directory)
+      return directory;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return false;
+  return {};
 }
 
 // Writes the settings for which systemd has no property, if the kernel supports them.
 Result<> write_other_values(const PodToStart& start) {
   const CgroupValues rest = act::without_systemd_property(start.pod_units.values);
-  const std::filesystem::path cgroup = start.cgroups / start.pod_units.path.substr(1);
-  if (rest.empty() || !wait_for_cgroup(cgroup)) return {};
+  if (rest.empty()) return {};
+  const Fd directory = wait_for_cgroup(start.cgroups / start.pod_units.path.substr(1));
+  if (!directory) return {};
   for (const CgroupSetting& setting : cgroup_settings(rest)) {
-    if (::access((cgroup / setting.file).c_str(), F_OK) != 0) continue;
-    if (auto written = act::write_cgroup_setting(cgroup, setting); !written) return written;
+    if (::faccessat(directory.get(), setting.file.c_str(), F_OK, 0) != 0) continue;
+    if (auto written = write_setting_at(directory.get(), setting.file, setting.value); !written)
+      return written;
   }
   return {};
 }

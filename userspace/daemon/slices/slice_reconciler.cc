@@ -2,6 +2,7 @@
 #include "daemon/slices/slice_reconciler.h"
 
 #include "act/limits/limit_lowering.h"
+#include "base/cgroup_directory.h"
 #include "base/human_readable.h"
 #include "base/log/journal.h"
 #include "daemon/config/running_config.h"
@@ -167,11 +168,13 @@ void SliceReconciler::start_lowering(Slice& slice, Instant at) {
   const std::string& path = slice.wanted.path;
   slice.lowering.in_progress = lowering_->in_progress(path);
   if (!slice.plan.excess_usage || slice.lowering.in_progress || at < slice.next_lowering_at) return;
+  Fd directory = open_read(slice);
+  if (!directory) return;
   const Bytes most = *slice.wanted.values.memory_max->most();
   log::info("{}: {} in use, and memory.max is to be {}: taking memory for {} s at the most", path,
             report::human_bytes(slice.plan.excess_usage->count), report::human_bytes(most.count),
             std::chrono::duration_cast<std::chrono::seconds>(kLowering).count());
-  lowering_->begin(path, reader_.root() / path.substr(1), below(most), kLowering);
+  lowering_->begin(path, std::move(directory), below(most), kLowering);
   slice.lowering.in_progress = true;
 }
 
@@ -232,13 +235,18 @@ void SliceReconciler::begin(Slice& slice) {
 
 // systemd does not write settings that it does not know, so there is no other writer.
 void SliceReconciler::write_cgroup_files(const Slice& slice) const {
-  if (!slice.reading.values) return;
-  for (const CgroupSetting& setting :
-       cgroup_settings(act::without_systemd_property(slice.plan.write)))
-    if (auto written =
-            act::write_cgroup_setting(reader_.root() / slice.wanted.path.substr(1), setting);
-        !written)
-      log::error("{}", written.error().what);
+  const auto settings = cgroup_settings(act::without_systemd_property(slice.plan.write));
+  if (!slice.reading.values || settings.empty()) return;
+  const Fd directory = open_read(slice);
+  if (!directory) return;
+  for (const CgroupSetting& setting : settings)
+    if (auto written = write_setting_at(directory.get(), setting.file, setting.value); !written)
+      log::error("{}: {}", slice.wanted.path, written.error().what);
+}
+
+// Not open: the cgroup was removed since it was read. The next check reads the one at its path.
+Fd SliceReconciler::open_read(const Slice& slice) const {
+  return open_cgroup(reader_.root().native() + slice.wanted.path, slice.reading.cgroup);
 }
 
 act::UnitProperties SliceReconciler::properties(const Slice& slice) const {

@@ -88,6 +88,7 @@ class SliceReconciler {
   void record_lowered(Instant at);
   std::optional<Bytes> step_of(const Slice& slice) const;
   void write_cgroup_files(const Slice& slice) const;
+  Fd open_read(const Slice& slice) const;
   void ended(const std::string& path, const Result<>& result);
   act::UnitProperties properties(const Slice& slice) const;
   Amounts share_of(NodeCgroup::Role role, const NodeAllocatable& node) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/cgroup/slice_reader.h"
 
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 #include "observe/cgroup/stat_text.h"
 
@@ -24,7 +25,8 @@ class Directory {
  public:
   explicit Directory(const std::filesystem::path& path)
       : fd_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
-  explicit operator bool() const { return static_cast<bool>(fd_); }
+  // Absent: there is no such directory.
+  std::optional<CgroupId> id() const { return fd_ ? cgroup_id_of(fd_.get()) : std::nullopt; }
 
   // Good until the next call.
   std::string_view text(const std::string& file) {
@@ -124,7 +126,9 @@ SliceReading SliceReader::read(const std::string& path, const CgroupValues& want
   SliceReading reading;
   reading.page = Bytes{::sysconf(_SC_PAGESIZE)};
   Directory directory(root_ / path.substr(1));
-  if (!directory) return reading;
+  const auto cgroup = directory.id();
+  if (!cgroup) return reading;
+  reading.cgroup = *cgroup;
   const std::vector<std::string> has = words_of(directory.text("cgroup.controllers"));
   for (const std::string& controller : needed_)
     if (!is_among(has, controller)) reading.missing_controllers.push_back(controller);

@@ -14,6 +14,7 @@ namespace headroom {
 
 struct SliceReading {
   std::optional<CgroupValues> values{};  // absent: there is no such cgroup
+  CgroupId cgroup{};                     // that was read
   std::vector<std::string>
       missing_controllers{};      // controllers that the node has and this cgroup lacks
   Bytes page{4096};               // of the kernel that the values were read from

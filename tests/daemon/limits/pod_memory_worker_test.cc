@@ -106,21 +106,36 @@ TEST_F(PodMemoryWorkerTest, ReclaimsInTheBackground) {
   EXPECT_EQ(max(), 256);
 }
 
-TEST_F(PodMemoryWorkerTest, PushesColdMemoryOut) {
-  PodMemoryWorker worker(tree.root(), state.path());
+struct ColdMemoryTest : PodMemoryWorkerTest {
+  PodMemoryRequest cold_request(CgroupId id) const;
+};
+
+PodMemoryRequest ColdMemoryTest::cold_request(CgroupId id) const {
   PodMemoryRequest wanted;
   wanted.cold.below = 0.2F;
   wanted.cold.swappiness = 100;
   wanted.cold_wanted = true;
-  wanted.over_request.push_back({.id = CgroupId{tree.id("pod")},
-                                 .path = "/pod",
-                                 .usage = 100 * kMiB,
-                                 .request = 10 * kMiB,
-                                 .refaulted = 0});
+  wanted.over_request.push_back(
+      {.id = id, .path = "/pod", .usage = 100 * kMiB, .request = 10 * kMiB, .refaulted = 0});
+  return wanted;
+}
+
+TEST_F(ColdMemoryTest, IsPushedOut) {
+  PodMemoryWorker worker(tree.root(), state.path());
+  const PodMemoryRequest wanted = cold_request(CgroupId{tree.id("pod")});
   worker.request(wanted);
   EXPECT_TRUE(test::eventually(
       [&] { return worker.counts().cold_pushed > 0 || (worker.request(wanted), false); }));
   EXPECT_NE(read("memory.reclaim").find("swappiness=100"), std::string::npos);
+}
+
+TEST_F(ColdMemoryTest, OfAnotherCgroupAtThePathStays) {
+  const CgroupId judged{tree.id("pod") + 1};
+  PodMemoryWorker worker(tree.root(), state.path());
+  worker.request(cold_request(judged));
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(read("memory.reclaim"), "");
+  EXPECT_EQ(worker.counts().cold_pushed, 0u);
 }
 
 }  // namespace

@@ -296,8 +296,7 @@ void PodMemoryWorker::push_cold_memory() {
                                                         .swap_room = pod.swap_room},
                                                        history);
     if (bytes == 0) continue;
-    auto directory = std::make_shared<Fd>(
-        ::open((root_.native() + pod.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    auto directory = std::make_shared<Fd>(headroom::open_cgroup(root_.native() + pod.path, pod.id));
     if (*directory)
       cold_reclaim_.submit({.cgroup = pod.id,
                             .directory = directory,

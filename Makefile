@@ -90,7 +90,8 @@ UNIT_SRC := $(filter-out $(VECTOR_SRC) $(SUPPORT_SRC) tests/bpf/% tests/vm/% tes
 # What the vectors test: the judge and the checkpoints' formats. Each is a question to a pure function.
 VECTOR_LIB = $(if $(BATCH),$(filter $(B)/batch/judge-%,$(BATCHES)),$(filter userspace/judge/%,$(LIB_SRC))) \
              userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/base/atomic_file.cc userspace/base/json_text.cc
-BPFT_SRC := $(wildcard tests/bpf/*.cc) $(SUPPORT_SRC)
+# With it the soak of writes, which needs the controllers of memory and CPU sets.
+BPFT_SRC := $(wildcard tests/bpf/*.cc) tests/act/write_soak_test.cc $(SUPPORT_SRC)
 BENCH_SRC := $(wildcard bench/*.cc)
 FUZZ_SRC := $(wildcard tests/fuzz/*.cc)
 # The parsers: what the fuzzers watch. All else that they call is of the unit tests' library.
@@ -471,7 +472,7 @@ soak-reserves: deps ## kube-reserved learned from a recording of 17 minutes, and
 	$(Q)tests/vm/soak-reserves --kernel $(KERNEL_OR_DEFAULT) --minutes $(or $(MINUTES),17) --payload $(B)/payload --out $(B)/bench/soak-reserves-$(KERNEL_OR_DEFAULT).json
 
 .PHONY: soak-identity
-soak-identity: $(B)/test/unit ## kills while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
+soak-identity: $(B)/test/unit ## kills and writes while cgroups and pids change under the same names, here; ROUNDS=… SEED=…
 	$(Q)HEADROOM_SOAK_ROUNDS=$(or $(ROUNDS),10000) HEADROOM_SOAK_SEED=$(or $(SEED),1) \
 	  $(B)/test/unit --gtest_brief=1 --gtest_filter='IdentitySoak.*'
 

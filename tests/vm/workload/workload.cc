@@ -3,7 +3,7 @@
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
 //   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE] [--log FILE]
-//   [--probe SECONDS] [--kind anonymous|pipes|sockets|page-tables|tmpfs]
+//   [--probe SECONDS] [--kind anonymous|pipes|sockets|page-tables|dentries|tmpfs]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
@@ -13,13 +13,16 @@
 // no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
 // FILE once --hold is held. --probe runs for so many seconds and says how late it was (probe.h);
 // the pages it needs are those of --hold and --map. --kind says what memory the ramp takes: the
-// kernel holds pipes, sockets and page tables; all of it ends with the process. --log says in FILE
-// when how much anonymous memory was taken: two 64-bit numbers for each MiB, nanoseconds since boot
-// and bytes, of which a process that is killed leaves what it had written. Sizes take K, M, G.
+// kernel holds pipes, sockets, page tables and dentries; all of it ends with the process. --log
+// says in FILE when how much anonymous memory was taken: two 64-bit numbers for each MiB,
+// nanoseconds since boot and bytes, of which a process that is killed leaves what it had written.
+// Sizes take K, M, G.
 #include "probe.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -220,6 +223,23 @@ void take_page_tables(std::uint64_t size) {
     static_cast<void>(at[offset]);
 }
 
+// A tmpfs that no other process sees: it is gone with this one.
+int own_tmpfs() {
+  check(::unshare(CLONE_NEWNS) == 0, "workload: unshare");
+  check(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "workload: mount /");
+  check(::mount("tmpfs", "/tmp", "tmpfs", 0, "nr_inodes=0") == 0, "workload: mount a tmpfs");
+  return ::open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// Of empty files: a dentry and an inode of 1 KiB together, which a tmpfs cannot drop.
+void take_dentries(std::uint64_t size) {
+  static const int directory = own_tmpfs();
+  static std::uint64_t made = 0;
+  for (std::uint64_t done = 0; done < size; done += 1024)
+    check(::mknodat(directory, std::to_string(made++).c_str(), S_IFREG | 0600, 0) == 0,
+          "workload: mknodat");
+}
+
 void take_tmpfs(std::uint64_t size) {
   static const int fd = ::memfd_create("workload", MFD_CLOEXEC);
   check(fd >= 0, "workload: memfd_create");
@@ -230,6 +250,7 @@ void take_step(const Options& options, std::uint64_t size) {
   if (options.kind == "pipes") return take_pipe(size);
   if (options.kind == "sockets") return take_socket(size);
   if (options.kind == "page-tables") return take_page_tables(size);
+  if (options.kind == "dentries") return take_dentries(size);
   if (options.kind == "tmpfs") return take_tmpfs(size);
   take(size, options.huge, options.random);
 }

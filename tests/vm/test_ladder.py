@@ -170,3 +170,22 @@ def test_the_stuck_is_relaxed_then_evicted(vm):
         assert node.alive(eased) and not node.alive(hopeless)
         assert node.evictions() == [record]
         assert "stuck at its own memory.high" in vm.run("headroomctl why hopeless", check=True).out
+
+
+def test_the_stuck_with_a_limit_of_its_own_is_relaxed_below_it(vm):
+    """As a container with memory QoS: memory.high below memory.max. Neither the raised limit nor the eviction leaves it to the kernel."""
+    with Node(vm, replayed=True) as node:
+        vm.run("swapoff -a", check=True)
+        node.start(kubelet_configuration(hard="60Mi", ladder={
+            "stuck": {"waitDuration": "5s", "relaxDuration": "20s", "evict": True}}))
+        eased = node.run_pod(Pod("eased", "burstable", {"memory": "20Mi"}), "--hold 52M", "MemoryHigh=40M", "MemoryMax=64M")
+        hopeless = node.run_pod(Pod("hopeless", "burstable", {"memory": "20Mi"}), "--hold 1M --until 300M", "MemoryHigh=40M",
+                                "MemoryMax=64M")
+        has_limit(node, f"{eased.cgroup}/{eased.unit}", f"= {60 * MIB}", timeout=60)
+        record, = node.wait_for_evictions(1, timeout=90)
+        assert record["pod"]["name"] == "hopeless" and record["kind"] == "stuck" and record["threshold"] == 60 * MIB, record
+        has_limit(node, f"{eased.cgroup}/{eased.unit}", f"= {40 * MIB}", timeout=60)
+        own = vm.run(f"cat {eased.cgroup}/{eased.unit}/memory.max; grep '^oom_kill ' {eased.cgroup}/memory.events", check=True).out
+        assert own.split() == [str(64 * MIB), "oom_kill", "0"], own
+        assert node.alive(eased) and not node.alive(hopeless)
+        assert node.evictions() == [record] and node.kernel_oom_kills() == 0

@@ -220,7 +220,7 @@ struct blkg_iostat_set {
   struct blkg_iostat cur; /* as of the last rstat flush */
 };
 struct gendisk {
-  int major;
+  char disk_name[32];
 };
 struct request_queue {
   struct gendisk* disk; /* since 5.15 */

@@ -6,9 +6,6 @@
 
 /* Block devices that are read for one cgroup, at most. */
 const volatile hr_u32 io_devices = 256;
-/* Major numbers of devices that are made of others, which are counted in their place; 0: none. */
-#define HR_STACKED_MAJORS 4
-const volatile hr_u32 stacked_majors[HR_STACKED_MAJORS];
 /*
  * Records of this pass that are without io because their cgroup has used more devices: how many,
  * and the running numbers of the first of them. User space clears the count before a pass.
@@ -22,12 +19,18 @@ static __always_inline void note_incomplete_io(void) {
   if (at < HR_INCOMPLETE_IO) incomplete_io[at & (HR_INCOMPLETE_IO - 1)] = visited_number;
 }
 
+/*
+ * Device mapper's disks are "dm-0", ... (alloc_dev(), drivers/md/dm.c), md's "md0", "md_d0" or
+ * "md_home" (md_alloc(), drivers/md/md.c).
+ */
 static __always_inline int is_stacked(struct blkcg_gq* blkg) {
-  if (!stacked_majors[0] || !bpf_core_field_exists(struct request_queue, disk)) return 0;
-  hr_u32 major = (hr_u32)BPF_CORE_READ(blkg, q, disk, major);
-  for (int i = 0; i < HR_STACKED_MAJORS; ++i)
-    if (major && stacked_majors[i] == major) return 1;
-  return 0;
+  if (!bpf_core_field_exists(struct request_queue, disk)) return 0;
+  struct gendisk* disk = BPF_CORE_READ(blkg, q, disk);
+  char name[4] = {};
+  bpf_probe_read_kernel(name, sizeof(name), __builtin_preserve_access_index(&disk->disk_name));
+  if (name[0] == 'd') return name[1] == 'm' && name[2] == '-';
+  if (name[0] != 'm' || name[1] != 'd') return 0;
+  return name[2] == '_' || (name[2] >= '0' && name[2] <= '9');
 }
 
 struct io_sum {

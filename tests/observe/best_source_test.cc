@@ -26,6 +26,19 @@ TEST(BestSource, FilesAloneWhenConfiguredSo) {
   EXPECT_EQ(swept->size(), 2u);
 }
 
+TEST(BestSource, ADecisionReadsNoFileForIo) {
+  FakeCgroupfs tree({.name = "", .files = {}, .children = {full_cgroup("a")}});
+  auto best = BestSource::open({.root = tree.root(), .bpf = false});
+  ASSERT_TRUE(best);
+  for (const bool decision : {false, true, false}) {
+    (*best)->set_compare_usage(decision);
+    const auto swept = (*best)->sweep();
+    ASSERT_TRUE(swept && swept->size() == 2);
+    EXPECT_EQ(swept->back().valid & HR_IO, decision ? 0u : std::uint32_t{HR_IO});
+    EXPECT_TRUE(swept->back().valid & HR_MEMORY_USAGE);
+  }
+}
+
 TEST(BestSource, ATreeThatIsNoCgroupfsFallsBackToFilesAndSaysWhy) {
   FakeCgroupfs tree({.name = "", .files = {}, .children = {full_cgroup("a")}});
   auto best = BestSource::open({.root = tree.root()});

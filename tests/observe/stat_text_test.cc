@@ -2,8 +2,16 @@
 // The parser of cgroupfs texts: what it reads, and what it refuses to read.
 #include "observe/cgroup/stat_text.h"
 
+#include "observe/cgroup/cgroup_files.h"
+
 #include <headroom/bpf/abi.h>
 
+#include <unistd.h>
+
+#include <bitset>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
 #include <map>
 #include <string>
 
@@ -138,18 +146,55 @@ TEST(StatText, IoOfAllDevices) {
 }
 
 TEST(IoTotals, ADeviceThatIsMadeOfOthersIsNotCountedBesideThem) {
-  const StackedMajors stacked = stacked_majors_in(
+  const BlockMajors majors = block_majors_in(
       "Character devices:\n  1 mem\n  9 st\n254 device-mapper\n\n"
       "Block devices:\n  8 sd\n  9 md\n253 device-mapper\n254 mdp\n259 blkext\n");
-  EXPECT_EQ(stacked.majors, (std::array<std::uint32_t, 4>{9, 253, 254, 0}));
-  EXPECT_FALSE(stacked.contains(0));
+  const auto of = [](std::initializer_list<std::size_t> all) {
+    std::bitset<512> set;
+    for (const std::size_t major : all)
+      set.set(major);
+    return set;
+  };
+  EXPECT_EQ(majors.known, of({8, 9, 253, 254, 259}));
+  EXPECT_EQ(majors.stacked, of({9, 253, 254}));
   const IoTotals totals = io_totals(
       "253:0 rbytes=5 wbytes=5 rios=5 wios=5\n8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"
       "9:127 rbytes=6 wbytes=6 rios=6 wios=6\n",
-      stacked);
+      majors);
   EXPECT_EQ(totals.rbytes, 1u);
   EXPECT_EQ(totals.wios, 4u);
-  EXPECT_EQ(stacked_majors_in("").majors, StackedMajors{}.majors);
+  EXPECT_FALSE(totals.unknown_major);
+  EXPECT_TRUE(block_majors_in("").known.none());
+  EXPECT_TRUE(block_majors_in("Block devices:\n512 device-mapper\n").known.none());
+}
+
+// The list of drivers, as it changes while the daemon runs.
+class IoStatReaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { list("  8 sd\n"); }
+  void TearDown() override { std::filesystem::remove(file_); }
+  void list(const std::string& drivers) {
+    std::ofstream(file_) << "Character devices:\n  1 mem\n\nBlock devices:\n" << drivers;
+  }
+
+  std::string file_ = ::testing::TempDir() + "/devices-" + std::to_string(::getpid());
+  IoStatReader reader_{file_};
+};
+
+TEST_F(IoStatReaderTest, ADriverThatIsLoadedLaterIsKnownAtItsFirstDevice) {
+  EXPECT_EQ(reader_.totals("8:0 rbytes=1 wbytes=0 rios=1 wios=0\n").rbytes, 1u);
+  list("  8 sd\n253 device-mapper\n");
+  const std::string both =
+      "253:0 rbytes=5 wbytes=0 rios=1 wios=0\n8:0 rbytes=6 wbytes=0 rios=2 wios=0\n";
+  EXPECT_EQ(reader_.totals(both).rbytes, 6u);
+}
+
+TEST_F(IoStatReaderTest, TheListIsReadOnceForANumberThatItDoesNotHave) {
+  const std::string device = "77:0 rbytes=5 wbytes=0 rios=1 wios=0\n";
+  EXPECT_EQ(reader_.totals(device).rbytes, 5u);
+  list("  8 sd\n 77 device-mapper\n");
+  EXPECT_EQ(reader_.totals(device).rbytes, 5u) << "the list was read again";
+  EXPECT_EQ(reader_.totals(device + "8:0 rbytes=1 wbytes=0 rios=1 wios=0\n").rbytes, 6u);
 }
 
 }  // namespace

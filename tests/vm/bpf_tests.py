@@ -11,6 +11,7 @@ REPORT = "/run/bpf.json"
 
 def run(vm, pattern: str = "*") -> list[str]:
     """Those skipped; fails if one failed or PATTERN, GoogleTest's, names none."""
+    vm.run("modprobe loop", check=True)
     out = vm.run(f"systemd-run --quiet --wait --pipe -p Delegate=yes -p Slice=headroom-test-bpf.slice "
                  f"/opt/headroom/bin/bpf --gtest_filter='{pattern}' --gtest_output=json:{REPORT}", timeout=900).out
     vm.run("systemctl stop headroom-test-bpf.slice", check=True)

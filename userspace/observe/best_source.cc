@@ -113,6 +113,7 @@ Result<> BestSource::use_files(std::uint32_t groups) {
   if (!files) return tl::make_unexpected(files.error());
   if (files_) lost_before_ += files_->lost();
   files_ = std::move(*files);
+  files_->set_compare_usage(compare_usage_);
   from_files_ = groups;
   if (bpf_) apply_idle_read_period();
   return {};
@@ -137,6 +138,7 @@ bool BestSource::recheck() {
   auto check = compare_with_files(*bpf_, {.root = options_.root, .cgroups = options_.self_check});
   bpf_->set_urgent(urgent_);
   apply_idle_read_period();
+  note_incomplete_io();
   if (!check) return fall_back_to_files(check.error()).has_value();
   if (check->populated_wrong)
     return fall_back_to_files(Error{"populated disagrees with cgroup.events", 0}).has_value();
@@ -189,6 +191,7 @@ Result<std::span<const hr_record>> BestSource::sweep_bpf() {
 void BestSource::set_compare_usage(bool compare_usage) {
   compare_usage_ = compare_usage;
   if (bpf_) bpf_->set_compare_usage(compare_usage);
+  if (files_) files_->set_compare_usage(compare_usage);
 }
 
 void BestSource::set_urgent(bool urgent) {
@@ -216,16 +219,28 @@ std::array<std::string_view, HR_GROUPS> BestSource::group_sources() const {
   return from;
 }
 
+// No eviction is decided by io: a pass that a decision rests on reads no file for it.
+std::uint32_t BestSource::groups_now(std::uint32_t groups) const {
+  return compare_usage_ ? groups & ~std::uint32_t{HR_IO} : groups;
+}
+
 void BestSource::fill_root(hr_record& root) {
-  const std::uint32_t groups = kRootGroups & options_.groups & ~from_files_;
+  const std::uint32_t groups = groups_now(kRootGroups & options_.groups & ~from_files_);
   if (!root_files_ || groups == 0) return;
   root_files_->read(groups, true, buffer_, root_budget_, root);
 }
 
-// No eviction is decided by io: a pass that a decision rests on reads no file for it.
+// A cgroup at rest is named by the pass that read it alone, which may be a decision's or a check's.
+void BestSource::note_incomplete_io() {
+  if (!bpf_->same_cgroups()) without_io_.clear();
+  for (const std::uint32_t index : bpf_->incomplete_io())
+    if (std::find(without_io_.begin(), without_io_.end(), index) == without_io_.end())
+      without_io_.push_back(index);
+}
+
 void BestSource::fill_incomplete_io(std::span<hr_record> records) {
-  const std::span<const std::uint32_t> incomplete = bpf_->incomplete_io();
-  if (compare_usage_ || (from_files_ & HR_IO) || incomplete.empty()) return;
+  note_incomplete_io();
+  if (groups_now(HR_IO & ~from_files_) == 0 || without_io_.empty()) return;
   if (!io_files_) {
     auto files = CgroupfsSource::open({.root = options_.root, .groups = HR_IO});
     if (!files) return;
@@ -233,8 +248,9 @@ void BestSource::fill_incomplete_io(std::span<hr_record> records) {
   } else if (!io_files_->refresh()) {
     return;
   }
-  for (const std::uint32_t index : incomplete)
+  for (const std::uint32_t index : without_io_)
     if (index < records.size()) io_files_->fill(HR_IO, records[index]);
+  without_io_.clear();
 }
 
 Result<std::span<const hr_record>> BestSource::sweep() {
@@ -253,7 +269,7 @@ Result<std::span<const hr_record>> BestSource::sweep() {
   const std::span<hr_record> records = bpf_->records();
   if (!records.empty() && records.front().parent_id == 0) fill_root(records.front());
   fill_incomplete_io(records);
-  const std::uint32_t now = compare_usage_ ? from_files_ & ~std::uint32_t{HR_IO} : from_files_;
+  const std::uint32_t now = groups_now(from_files_);
   if (now != from_files_)
     for (hr_record& record : records)
       invalidate(record, HR_IO);

@@ -72,7 +72,9 @@ class BestSource final : public CgroupSource {
   Result<> grow();
   Result<std::span<const hr_record>> sweep_bpf();
   void apply_idle_read_period();
+  std::uint32_t groups_now(std::uint32_t groups) const;
   void fill_root(hr_record& root);
+  void note_incomplete_io();
   void fill_incomplete_io(std::span<hr_record> records);
 
   Options options_;
@@ -80,6 +82,7 @@ class BestSource final : public CgroupSource {
   std::unique_ptr<CgroupfsSource> files_;     // of from_files_; null if that is nothing
   std::uint32_t from_files_ = 0;              // groups
   std::unique_ptr<CgroupfsSource> io_files_;  // of cgroups with more devices than BPF reads
+  std::vector<std::uint32_t> without_io_;     // such records, since io was last read from files
   std::optional<CgroupFiles> root_files_;     // the root's CPU time and pressure
   DescriptorBudget root_budget_{CgroupFiles::kFiles};
   std::vector<char> buffer_;

@@ -162,8 +162,6 @@ Result<> BpfSweep::load(const Options& options, const KernelFacts& facts) {
       static_cast<hr_u32>(std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
   std::copy(facts.index.begin(), facts.index.end(), config.index);
   const_cast<std::uint32_t&>(program_->rodata->io_devices) = options.io_devices;
-  std::copy(options.stacked.majors.begin(), options.stacked.majors.end(),
-            const_cast<hr_u32*>(program_->rodata->stacked_majors));
   for (bpf_map* map : {program_->maps.records, program_->maps.change_stamps})
     if (int error = bpf_map__set_max_entries(map, capacity_); error)
       return load_failure(log, -error);

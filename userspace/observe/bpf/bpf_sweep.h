@@ -73,9 +73,8 @@ class BpfSweep final : public CgroupSource {
     bool updated_only = true;         // false: as on a kernel that does not say which were updated
     bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
     std::uint32_t io_devices = 256;   // block devices read for one cgroup, at most so many
-    StackedMajors stacked = stacked_majors();  // devices that are not counted
-    std::uint32_t last_pass = 0;  // of the source that this one replaces: passes go on from it
-    LogLine log = {};             // libbpf's own words while loading
+    std::uint32_t last_pass = 0;      // of the source that this one replaces: passes go on from it
+    LogLine log = {};                 // libbpf's own words while loading
   };
 
   // Fails where the kernel has no BTF, no cgroup iterator (before 6.1) or refuses the program; the

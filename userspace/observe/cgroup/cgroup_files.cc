@@ -45,12 +45,6 @@ constexpr const char* kNames[] = {
 };
 static_assert(std::size(kNames) == CgroupFiles::kFiles);
 
-StackedMajors read_stacked_majors() {
-  std::ifstream file("/proc/devices");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  return stacked_majors_in(text);
-}
-
 hr_u64 or_unknown(std::optional<std::uint64_t> value) {
   return value.value_or(HR_UNKNOWN);
 }
@@ -169,7 +163,8 @@ void read_cpu_limits(std::string_view weight, std::string_view max, hr_record& r
 void read_io(std::string_view text, hr_record& record) {
   if (!text.data())
     return;  // no io controller; an empty file says that nothing was read or written
-  const IoTotals totals = io_totals(text, stacked_majors());
+  thread_local IoStatReader reader;
+  const IoTotals totals = reader.totals(text);
   record.io_rbytes = totals.rbytes;
   record.io_wbytes = totals.wbytes;
   record.io_rios = totals.rios;
@@ -179,9 +174,15 @@ void read_io(std::string_view text, hr_record& record) {
 
 }  // namespace
 
-const StackedMajors& stacked_majors() {
-  static const StackedMajors majors = read_stacked_majors();
-  return majors;
+IoTotals IoStatReader::totals(std::string_view io_stat) {
+  const IoTotals totals = io_totals(io_stat, majors_);
+  if (!totals.unknown_major) return totals;
+  std::ifstream file(proc_devices_);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto known = majors_.known | decltype(majors_.known)().set(*totals.unknown_major);
+  majors_ = block_majors_in(text);
+  majors_.known |= known;  // the list is not read again for one that it does not have
+  return io_totals(io_stat, majors_);
 }
 
 Result<CgroupFiles> CgroupFiles::open(int parent, const char* name) {

@@ -15,12 +15,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace headroom::observe {
 
-// Of this machine, as of the first call: device mapper and md are loaded before what uses them.
-const StackedMajors& stacked_majors();
+// Sums io.stat files. A driver registers its major number before its first device exists, so the
+// list of them is read again when a device has a number that is not in it.
+class IoStatReader {
+ public:
+  explicit IoStatReader(std::string proc_devices = "/proc/devices")
+      : proc_devices_(std::move(proc_devices)) {}
+  IoTotals totals(std::string_view io_stat);
+
+ private:
+  std::string proc_devices_;
+  BlockMajors majors_;
+};
 
 // How many descriptors may be kept; past it a file is opened for each read.
 struct DescriptorBudget {

@@ -51,8 +51,8 @@ class CgroupSource {
   virtual std::uint32_t partial_groups() const { return 0; }
   // The last sweep() found the cgroups of the one before, in the same order.
   virtual bool same_cgroups() const { return false; }
-  // From now on no cgroup is skipped if a value that ranking uses has changed. On at first, unless
-  // the source says otherwise.
+  // From now on no cgroup is skipped if a value that ranking uses has changed, and no file is read
+  // for io, which ranking does not use. On at first, unless the source says otherwise.
   virtual void set_compare_usage(bool) {}
   // From now on a pass waits for nothing that a decision can do without: CPU time and io are as of
   // the kernel's last flush, at most two seconds old. Off at first.

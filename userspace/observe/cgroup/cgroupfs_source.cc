@@ -157,7 +157,7 @@ Result<std::span<const hr_record>> CgroupfsSource::sweep() {
   records_.clear();
   for (Entry& entry : entries_) {
     hr_record& record = records_.emplace_back(unknown_record(entry.files.id(), entry.parent_id));
-    if (!read(entry, groups_, record)) records_.pop_back();
+    if (!read(entry, groups_ & ~not_read_, record)) records_.pop_back();
   }
   return std::span<const hr_record>(records_);
 }

@@ -40,6 +40,10 @@ class CgroupfsSource final : public CgroupSource {
   std::uint32_t groups() const override { return groups_; }
   std::string_view name() const override { return "files"; }
   std::uint64_t lost() const override { return lost_; }
+  // Off at first.
+  void set_compare_usage(bool compare_usage) override {
+    not_read_ = compare_usage ? std::uint32_t{HR_IO} : 0;
+  }
 
   // Reads these groups of the record's cgroup into it; false if that cgroup is not known or gone.
   // One that appeared since the last look at the tree is found by the next refresh().
@@ -61,6 +65,7 @@ class CgroupfsSource final : public CgroupSource {
 
   std::filesystem::path root_;
   std::uint32_t groups_ = 0;
+  std::uint32_t not_read_ = 0;  // of groups_, by sweep()
   bool root_is_real_ = true;
   DescriptorBudget budget_;
   std::size_t directories_left_ = 0;

@@ -95,13 +95,8 @@ std::optional<CpuQuota> quota_in(std::string_view text) {
   return CpuQuota{*quota, *period};
 }
 
-bool StackedMajors::contains(std::uint64_t major) const {
-  return major != 0 && std::find(majors.begin(), majors.end(), major) != majors.end();
-}
-
-StackedMajors stacked_majors_in(std::string_view proc_devices) {
-  StackedMajors stacked;
-  std::size_t found = 0;
+BlockMajors block_majors_in(std::string_view proc_devices) {
+  BlockMajors majors;
   bool blocks = false;
   std::string_view line;
   while (take_line(proc_devices, line)) {
@@ -109,15 +104,16 @@ StackedMajors stacked_majors_in(std::string_view proc_devices) {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     const std::size_t space = line.find(' ');
     if (!blocks || space == std::string_view::npos) continue;
+    const auto major = digits(line.substr(0, space));
+    if (!major || *major >= majors.known.size()) continue;
     const std::string_view name = line.substr(space + 1);
-    if (name != "device-mapper" && name != "md" && name != "mdp") continue;
-    if (const auto major = digits(line.substr(0, space)); major && found < stacked.majors.size())
-      stacked.majors[found++] = static_cast<std::uint32_t>(*major);
+    majors.known.set(*major);
+    majors.stacked.set(*major, name == "device-mapper" || name == "md" || name == "mdp");
   }
-  return stacked;
+  return majors;
 }
 
-IoTotals io_totals(std::string_view text, const StackedMajors& stacked) {
+IoTotals io_totals(std::string_view text, const BlockMajors& majors) {
   IoTotals sum;
   struct {
     std::string_view key;
@@ -129,8 +125,10 @@ IoTotals io_totals(std::string_view text, const StackedMajors& stacked) {
   std::string_view line;
   while (take_line(text, line)) {
     if (const auto major = digits(line.substr(0, line.find(':')));
-        major && stacked.contains(*major))
-      continue;
+        major && *major < majors.known.size()) {
+      if (majors.stacked[*major]) continue;
+      if (!majors.known[*major]) sum.unknown_major = *major;
+    }
     for (std::size_t space = line.find(' '); space != std::string_view::npos;
          space = line.find(' ')) {
       line.remove_prefix(space + 1);

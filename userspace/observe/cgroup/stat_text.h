@@ -3,7 +3,8 @@
 // a number we cannot read is unknown, never zero.
 #pragma once
 
-#include <array>
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -44,21 +45,22 @@ struct CpuQuota {
 };
 std::optional<CpuQuota> quota_in(std::string_view text);
 
-// Major numbers of block devices that are made of others (device mapper, md): what passes through
-// such a device is counted for it and for the devices below it (blk_cgroup_bio_start(),
+// Major numbers of block devices. What passes through a device that is made of others (device
+// mapper, md) is counted for it and for the devices below it (blk_cgroup_bio_start(),
 // block/blk-cgroup.c, counts each bio where it is submitted).
-struct StackedMajors {
-  std::array<std::uint32_t, 4> majors{};  // 0: none
-  bool contains(std::uint64_t major) const;
+struct BlockMajors {
+  std::bitset<512> known;    // BLKDEV_MAJOR_MAX, block/genhd.c
+  std::bitset<512> stacked;  // of them: made of others
 };
 // Of /proc/devices.
-StackedMajors stacked_majors_in(std::string_view proc_devices);
+BlockMajors block_majors_in(std::string_view proc_devices);
 
 // io.stat, summed over its devices without the stacked ones; a device's line without a key adds
 // nothing to it.
 struct IoTotals {
   std::uint64_t rbytes = 0, wbytes = 0, rios = 0, wios = 0;
+  std::optional<std::size_t> unknown_major;  // of a device that was counted
 };
-IoTotals io_totals(std::string_view text, const StackedMajors& stacked = {});
+IoTotals io_totals(std::string_view text, const BlockMajors& majors = {});
 
 }  // namespace headroom::observe

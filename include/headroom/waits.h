@@ -62,6 +62,9 @@ template <class Value>
 struct ByCgroup {
   std::span<const std::uint64_t> ids;
   std::span<const Value> values;
+  // Waits since observation began that were charged to no cgroup, because the table was full. If
+  // there were any, it is unknown whether a cgroup that is not listed ever waited.
+  std::uint64_t lost = 0;
 
   const Value* find(std::uint64_t id) const {
     for (std::size_t i = 0; i < ids.size(); ++i)

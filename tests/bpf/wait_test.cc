@@ -199,6 +199,7 @@ TEST_F(Stalls, AFullMapIsCounted) {
   two.remove();
   EXPECT_FALSE(stalls_of(**small, two.id()));
   EXPECT_GT((*small)->lost(), 0u);
+  EXPECT_EQ((*small)->read()->lost, (*small)->lost());
   EXPECT_EQ(watch_->lost(), 0u) << "each watch has its own";
 }
 

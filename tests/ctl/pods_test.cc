@@ -25,9 +25,10 @@ Status three() {
   Status status;
   status.pods = {pod("b", 5, 100, -5), pod("a", 7, 300, 20),
                  pod("c", 0, std::nullopt, std::nullopt)};
-  status.pods[0].stalls["limit"] = {.ns = 3'000'000'000, .count = 1, .p99_ns = {}};
-  status.pods[0].stalls["global"] = {.ns = 4'000'000'000, .count = 1, .p99_ns = {}};
-  status.pods[0].stalls["high"] = {};
+  status.pods[0].stalls = {{"limit", {.ns = 3'000'000'000, .count = 1, .p99_ns = {}}},
+                           {"global", {.ns = 4'000'000'000, .count = 1, .p99_ns = {}}},
+                           {"high", {}}};
+  status.pods[2].stalls.emplace();
   status.pods[1].throttled = 2'000'000'000;
   status.pods[2].disk = 4096;
   return status;
@@ -40,7 +41,7 @@ struct Case {
 const Case kCases[] = {
     {PodOrder::kName, "a b c "},       {PodOrder::kOver, "a b c "},
     {PodOrder::kWorkingSet, "a b c "}, {PodOrder::kPriority, "c b a "},
-    {PodOrder::kStalls, "b a c "},     {PodOrder::kThrottled, "a b c "},
+    {PodOrder::kStalls, "b c a "},     {PodOrder::kThrottled, "a b c "},
     {PodOrder::kDisk, "c a b "},
 };
 
@@ -58,6 +59,7 @@ TEST(Pods, InTheOrderAskedForTheUnknownLast) {
 TEST(Pods, WaitsAreListedByCauseLongestFirst) {
   const std::string text = render_pods(three(), PodOrder::kName, {});
   EXPECT_NE(text.find("global 4s limit 3s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("unknown\n"), std::string::npos) << "those of the second pod: " << text;
 }
 
 TEST(Pods, IgnoredFieldsAreListedBelowTheTable) {

@@ -206,7 +206,7 @@ TEST_F(TopModelTest, NothingOutsideReachesTheTerminal) {
   Status status = crowd(3);
   status.pods[0].name = "\x1b]0;owned\x07\xe2\x80\xae" + std::string(253, 'x');
   status.pods[0].qos = status.pods[0].state = status.mode = status.version = "\x1b[31m";
-  status.pods[0].stalls["\x1b"] = {.ns = 5};
+  status.pods[0].stalls.emplace()["\x1b"] = {.ns = 5};
   status.pods[0].ignored = {"\x1b"};
   TopModel model(status, {});
   model.set_remark("\x1b[2J");

@@ -28,7 +28,7 @@ Status later() {
   for (PodStatus& pod : status.pods) {
     if (pod.cpu) *pod.cpu += 500'000'000;
     if (pod.memory_waiting) *pod.memory_waiting += 32'000'000;
-    if (pod.stalls.contains("limit")) pod.stalls["limit"].ns += 450'000'000;
+    if (pod.stalls && pod.stalls->contains("limit")) pod.stalls->at("limit").ns += 450'000'000;
   }
   return status;
 }

@@ -43,7 +43,8 @@ class HostObserverTest : public testing::Test {
     EXPECT_TRUE(cgroups);
     return std::move(*cgroups);
   }
-  HostObserver observer(std::unique_ptr<CgroupSource> cgroups) {
+  HostObserver observer(std::unique_ptr<CgroupSource> cgroups,
+                        std::unique_ptr<WaitSource> waits = nullptr) {
     auto inventory = CgroupInventory::open(fake.root(), CgroupInventory::By::kParent);
     EXPECT_TRUE(inventory);
     NodeSource::Options node;
@@ -53,6 +54,7 @@ class HostObserverTest : public testing::Test {
                          .cgroups = std::move(cgroups),
                          .inventory = std::move(*inventory),
                          .pods_cgroup = "kubepods.slice",
+                         .waits = std::move(waits),
                          .cpus = 4,
                          .online_cpus = [] { return cpus_online; },
                          .clock = &ticking});
@@ -146,6 +148,37 @@ TEST_F(HostObserverTest, AllocatableMemoryIsFreshBetweenPasses) {
   ASSERT_TRUE(looked);
   EXPECT_GT(looked->at, swept->at);
   EXPECT_GT(looked->available, swept->available);
+}
+
+// Waits of which some are lost.
+class LossyWaits final : public WaitSource {
+ public:
+  explicit LossyWaits(const std::uint64_t& lost) : lost_(&lost) {}
+  Waits read(SnapshotScope) override {
+    Waits waits;
+    waits.node_stalls = &node_;
+    waits.stalls = ByCgroup<hr_stalls>{.ids = {}, .values = {}, .lost = *lost_};
+    return waits;
+  }
+  std::uint64_t failed() const override { return 0; }
+
+ private:
+  const std::uint64_t* lost_;
+  hr_stalls node_{};
+};
+
+TEST_F(HostObserverTest, WhileWaitsAreLostItIsUnknownWhichPodsWaited) {
+  std::uint64_t lost = 0;
+  auto host = observer(files(), std::make_unique<LossyWaits>(lost));
+  const auto stalled = [&] {
+    const Snapshot snapshot = host.take_snapshot(SnapshotScope::kCgroups);
+    EXPECT_TRUE(snapshot.swap);
+    return snapshot.swap ? snapshot.swap->pods_stalled_micros : std::nullopt;
+  };
+  EXPECT_EQ(stalled(), 0u);
+  lost = 3;
+  EXPECT_EQ(stalled(), std::nullopt);
+  EXPECT_EQ(stalled(), 0u) << "none was lost since then";
 }
 
 // A kernel whose memory.stat lags: a flush shows that 1 MiB more is in use.

@@ -60,8 +60,7 @@ class PartsReaderTest : public testing::Test {
       each->reset();
   }
 
-  PodParts read(EvictionUnit unit, const Waits& waits = {}, bool limits = false,
-                bool all_stalls_charged = true) {
+  PodParts read(EvictionUnit unit, const Waits& waits = {}, bool limits = false) {
     auto inventory = CgroupInventory::open(*root_);
     EXPECT_TRUE(inventory);
     std::vector<hr_record> records;
@@ -87,7 +86,7 @@ class PartsReaderTest : public testing::Test {
     PartsReader reader;
     reader.set_options({.unit = unit, .limits = limits});
     reader.set_targets(pods, *inventory, registry);
-    reader.read(kNow, record_of, waits, all_stalls_charged);
+    reader.read(kNow, record_of, waits);
     EXPECT_EQ(pods.size(), 1u);
     return pods.empty() || !pods[0].parts ? PodParts{} : *pods[0].parts;
   }
@@ -158,7 +157,8 @@ TEST_F(PartsReaderTest, WaitsAreSummedByContainer) {
   EXPECT_EQ(parts.stalled, Duration(3));
   EXPECT_FALSE(read(EvictionUnit::kPod, {}, true).stalled) << "not watched is not known";
   // A wait was lost, because a map was full: absence says nothing.
-  const PodParts some = read(EvictionUnit::kPod, waits, true, false);
+  waits.stalls->lost = 1;
+  const PodParts some = read(EvictionUnit::kPod, waits, true);
   ASSERT_EQ(some.parts.size(), 2u);
   EXPECT_EQ(some.parts[0].stalled, Duration(3));
   EXPECT_FALSE(some.parts[1].stalled);

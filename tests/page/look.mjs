@@ -154,6 +154,23 @@ const tests = {
     assert.deepEqual(page.complaints, []);
   },
 
+  async "where the memory of processes is, on a node with swap"() {
+    server.status = lastStatus();
+    const page = await open(browser, server.url);
+    await settled(page);
+    assert.doesNotMatch(await text(page, "#facts"), /memory of processes/);
+    const status = lastStatus(), MiB = 1 << 20;
+    status.swap = {swap: true, resident: 600 * MiB, cold: 100 * MiB, compressed: 90 * MiB, compressed_size: 30 * MiB, on_disk: 12 * MiB};
+    server.status = status;
+    await turns(page, 2);
+    assert.match(await text(page, "#facts"), /memory of processes\s+600Mi resident \(100Mi cold\), 90Mi compressed in 30Mi, 12Mi on disk/);
+    server.status = {...status, swap: {...status.swap, cold: null}};
+    await turns(page, 2);
+    assert.match(await text(page, "#facts"), /600Mi resident \(– cold\)/);
+    await saneText(page);
+    assert.deepEqual(page.complaints, []);
+  },
+
   async "the CPU map says who has which, by socket, node and core"() {
     server.cpus = cpuMap();
     const page = await open(browser, server.url);
@@ -191,6 +208,21 @@ const tests = {
     assert.match(shown, /kubepods\.slice[\s\S]*512Mi of 1Gi[\s\S]*as configured/);
     assert.match(shown, /memory\.max: differs from the configuration/);
     assert.equal(await page.locator("#slices-rows .too-much").count(), 1);
+  },
+
+  async "a pod whose waits are unknown is not said to have waited for nothing"() {
+    const status = lastStatus();
+    for (const pod of status.pods) Object.assign(pod, {stalls: {}, throttle_waits: null});
+    server.status = status;
+    const page = await open(browser, server.url);
+    await settled(page);
+    await page.locator("#pods tbody button").first().press("Enter");
+    await turns(page, 1);
+    assert.match(await text(page, "#pod-waits-note"), /^It has not waited/);
+    for (const pod of status.pods) pod.stalls = null;
+    await turns(page, 2);
+    assert.match(await text(page, "#pod-waits-note"), /^It is unknown/);
+    assert.deepEqual(page.complaints, []);
   },
 
   async "a thousand pods are cut to what can be read, and shown when asked"() {

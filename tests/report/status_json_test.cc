@@ -68,6 +68,17 @@ TEST(StatusJson, APodsStallsAreThoseOfItsCgroupsByCause) {
   EXPECT_EQ(status["counters"]["kernel_oom_kills"]["limit"], 2);
 }
 
+TEST(StatusJson, AfterALossItIsUnknownWhetherAPodWithoutStallsWaited) {
+  CgroupTable cgroups = sample_cgroups();
+  cgroups.stalls.lost = 1;
+  const Json pods = status_json(sample_node(), cgroups, nullptr)["pods"];
+  EXPECT_EQ(pods[0]["stalls"]["limit"]["count"], 100);
+  EXPECT_EQ(pods[2]["stalls"], nullptr);
+  cgroups.stalls = {};
+  EXPECT_EQ(status_json(sample_node(), cgroups, nullptr)["pods"][0]["stalls"], nullptr)
+      << "they are not watched";
+}
+
 TEST(StatusJson, WaitsForACpuAreByCauseAndByPair) {
   const Json status = status_json(sample_node(), sample_cgroups(), nullptr);
   EXPECT_EQ(status["pods"][0]["cpu_waits"]["quota"], 1'500'000'000);

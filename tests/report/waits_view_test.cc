@@ -44,5 +44,16 @@ TEST(Waits, ATableDropsWhatIsNotReadAgain) {
   EXPECT_TRUE(table.ids.empty());
 }
 
+TEST(Waits, ATableThatLacksWaitsDoesNotListAll) {
+  WaitTable<hr_waits> table;
+  EXPECT_FALSE(table.lists_all());
+  table.assign(ByCgroup<hr_waits>{});
+  EXPECT_TRUE(table.lists_all());
+  table.assign(ByCgroup<hr_waits>{.ids = {}, .values = {}, .lost = 1});
+  EXPECT_FALSE(table.lists_all());
+  table.assign(std::nullopt);
+  EXPECT_FALSE(table.lists_all());
+}
+
 }  // namespace
 }  // namespace headroom::report

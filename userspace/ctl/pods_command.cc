@@ -32,9 +32,10 @@ struct PodsOptions {
   bool json = false;
 };
 
-std::int64_t stalled(const PodStatus& pod) {
+std::optional<std::int64_t> stalled(const PodStatus& pod) {
+  if (!pod.stalls) return std::nullopt;
   std::int64_t ns = 0;
-  for (const auto& [cause, waits] : pod.stalls)
+  for (const auto& [cause, waits] : *pod.stalls)
     ns += waits.ns;
   return ns;
 }
@@ -80,8 +81,9 @@ std::string time(std::optional<std::int64_t> ns) {
 
 // "limit 3m2s global 1.2s", the longest first.
 std::string stalls_of(const PodStatus& pod) {
+  if (!pod.stalls) return "unknown";
   std::vector<std::pair<std::int64_t, std::string>> causes;
-  for (const auto& [cause, waits] : pod.stalls)
+  for (const auto& [cause, waits] : *pod.stalls)
     if (waits.ns > 0) causes.emplace_back(waits.ns, printable(cause));
   std::sort(causes.rbegin(), causes.rend());
   std::string text;

@@ -213,14 +213,17 @@ Snapshot HostObserver::take_snapshot(SnapshotScope depth) {
   return snapshot;
 }
 
-// Only a sweep has what they are of.
+// Only a sweep has what they are of. While waits are lost, it is unknown which cgroups waited.
 void HostObserver::update_growing_waiters(Snapshot& snapshot) {
-  if (snapshot.cgroups && !snapshot.waits.stalls) {
+  const auto& stalls = snapshot.waits.stalls;
+  const std::uint64_t lost_before = stalls_lost_;
+  if (stalls) stalls_lost_ = stalls->lost;
+  if (snapshot.cgroups && (!stalls || stalls_lost_ != lost_before)) {
     growing_waiters_ = {};
     stalled_pods_ = {};
   } else if (snapshot.cgroups) {
     const Instant at = parts_.clock();
-    if (growing_waiters_.update(at, *snapshot.waits.stalls,
+    if (growing_waiters_.update(at, *stalls,
                                 [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); }))
       stalled_pods_.update(at, growing_waiters_, snapshot.pods,
                            [&](CgroupId id) { return pod_cgroup_of(id); });
@@ -342,7 +345,7 @@ void HostObserver::read_parts(Snapshot& snapshot) {
     parts_reader_.set_targets(snapshot.pods, parts_.inventory, registry_);
   parts_reader_.read(
       parts_.clock(), [&](CgroupId id) { return index_.find(*snapshot.cgroups, id); },
-      snapshot.waits, !parts_.waits || parts_.waits->all_stalls_charged());
+      snapshot.waits);
 }
 
 void HostObserver::set_disk_targets(std::span<const PodReading> pods) {

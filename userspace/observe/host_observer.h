@@ -270,6 +270,7 @@ class HostObserver final : public Observer {
   bool parts_stale_ = true;  // it knows other cgroups or pods than there are
   GrowingWaiters growing_waiters_;
   StalledPods stalled_pods_;
+  std::uint64_t stalls_lost_ = 0;  // ByCgroup::lost, as of the last sweep
   StallAttribution stall_attribution_;
   PressureWindow pressure_;
   FlushPlan flush_plan_;

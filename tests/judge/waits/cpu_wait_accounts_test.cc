@@ -2,7 +2,7 @@
 // Waits added up from sweep to sweep: trees of cgroups walked through stepped windows.
 #include "judge/waits/cpu_wait_accounts.h"
 
-#include "judge/waits/memory_wait_pairs.h"
+#include "judge/waits/wait_pairs.h"
 
 #include <headroom/cgroup_record.h>
 
@@ -345,40 +345,6 @@ TEST(WaitPairs, AreLimitedAndTheLongestStay) {
   EXPECT_EQ(pairs.longest().front().holder, CgroupId{100});
   EXPECT_EQ(pairs.longest().front().waiter, CgroupId{40});
   EXPECT_NEAR(static_cast<double>(pairs.longest().front().ns), 0.75e9, 1e6);
-}
-
-TEST(MemoryWaitPairs, AWaitIsDividedAmongThePodsThatTookMemory) {
-  std::vector<hr_record> records;
-  std::vector<PodReading> pods;
-  for (const std::uint64_t id : {1, 2, 3}) {
-    records.push_back(unknown_record(id, 0));
-    records.back().valid = HR_MEMORY_USAGE | HR_RECLAIM;
-    records.back().memory_usage = 100 << 20;
-    records.back().refault_anon = records.back().refault_file = 0;
-  }
-  records.push_back(unknown_record(11, 1));  // the container of the first
-  for (std::size_t i = 0; i < 3; ++i)
-    pods.push_back({.pod = std::make_shared<Pod>(),
-                    .cgroup = CgroupId{records[i].id},
-                    .record = &records[i],
-                    .memory_request = {}});
-  const std::vector<std::uint64_t> ids{11};
-  std::vector<hr_stalls> stalls(1);
-  const std::optional<ByCgroup<hr_stalls>> watched{{ids, stalls}};
-  MemoryWaitPairs pairs;
-  pairs.update(Instant(1h), records, pods, watched);
-  stalls[0].causes[HR_STALL_GLOBAL].ns = 3'000'000'000;
-  stalls[0].causes[HR_STALL_LIMIT].ns = 9'000'000'000;  // its own
-  records[1].memory_usage += 30 << 20;
-  records[2].refault_file += (10 << 20) / 4096;
-  pairs.update(Instant(1h + 5s), records, pods, watched);
-  ASSERT_EQ(pairs.longest().size(), 2u);
-  EXPECT_EQ(pairs.longest()[0].holder, CgroupId{2});
-  EXPECT_EQ(pairs.longest()[0].waiter, CgroupId{1});
-  EXPECT_EQ(pairs.longest()[0].ns / 1'000'000, 2250u);
-  EXPECT_EQ(pairs.longest()[1].holder, CgroupId{3});
-  pairs.update(Instant(1h + 10s), records, pods, std::nullopt);
-  EXPECT_EQ(pairs.longest().size(), 2u) << "what is not observed is not forgotten";
 }
 
 TEST(WaitPairs, OldWaitsCountLess) {

@@ -183,7 +183,8 @@ PodStatus pod_of(const nlohmann::json& json) {
   pod.cpu = integer(json, "cpu_ns");
   pod.throttled = integer(json, "throttled_ns");
   pod.memory_waiting = integer(json, "memory_waiting_ns");
-  pod.stalls = stalls_of(at(json, "stalls"));
+  if (const nlohmann::json& stalls = at(json, "stalls"); stalls.is_object())
+    pod.stalls = stalls_of(stalls);
   pod.cpu_waits = cpu_waits_of(at(json, "cpu_waits"));
   pod.cpu_burst = number(json, "cpu_burst");
   pod.cpu_suppressed = boolean(at(json, "cpu_suppressed"));

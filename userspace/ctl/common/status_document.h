@@ -77,7 +77,7 @@ struct PodStatus {
   std::optional<std::int64_t> cpu;
   std::optional<std::int64_t> throttled;
   std::optional<std::int64_t> memory_waiting;
-  StallsByCause stalls;
+  std::optional<StallsByCause> stalls;       // absent: unknown
   std::optional<CpuWaitsByCause> cpu_waits;  // absent: unknown
   std::optional<double> cpu_burst;           // CPUs granted above its quota; absent: older daemon
   bool cpu_suppressed = false;               // its CPU time (cpuSuppress)

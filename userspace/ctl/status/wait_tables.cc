@@ -24,9 +24,11 @@ std::string time(std::int64_t ns) {
 
 std::vector<TopWaiter> longest_waits(const Status& status) {
   std::vector<TopWaiter> all;
-  for (const PodStatus& pod : status.pods)
-    for (const auto& [cause, waits] : pod.stalls)
+  for (const PodStatus& pod : status.pods) {
+    if (!pod.stalls) continue;
+    for (const auto& [cause, waits] : *pod.stalls)
       if (waits.ns > 0) all.push_back({&pod, cause, &waits});
+  }
   std::stable_sort(all.begin(), all.end(), [](const TopWaiter& a, const TopWaiter& b) {
     return a.waits->ns > b.waits->ns;
   });
@@ -62,12 +64,13 @@ std::string top_waiters_table(const Status& status, const Screen& screen) {
 }
 
 std::string top_stall_cause(const PodStatus& before, const PodStatus& now, double elapsed_seconds) {
-  if (elapsed_seconds <= 0) return "-";
+  if (elapsed_seconds <= 0 || !now.stalls) return "-";
+  const StallsByCause before_stalls = before.stalls.value_or(StallsByCause{});
   std::string_view top_cause;
   std::int64_t most = 0;
-  for (const auto& [cause, waits] : now.stalls) {
-    const auto earlier = before.stalls.find(cause);
-    const std::int64_t grown = waits.ns - (earlier == before.stalls.end() ? 0 : earlier->second.ns);
+  for (const auto& [cause, waits] : *now.stalls) {
+    const auto earlier = before_stalls.find(cause);
+    const std::int64_t grown = waits.ns - (earlier == before_stalls.end() ? 0 : earlier->second.ns);
     if (grown <= most) continue;
     most = grown;
     top_cause = cause;

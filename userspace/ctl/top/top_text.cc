@@ -145,7 +145,7 @@ std::vector<Row> pod_detail(const PodSample& sample, const Status& now) {
       cell.text += fmt::format("  ({})", column.description);
       rows.push_back({{std::string(column.name), Colour::kDim}, std::move(cell)});
     }
-  for (const auto& [cause, waits] : pod.stalls)
+  for (const auto& [cause, waits] : pod.stalls.value_or(StallsByCause{}))
     rows.push_back(
         {{"waits: " + printable(cause), Colour::kDim},
          {fmt::format("{} in {} waits, 99% below {}", seconds(static_cast<double>(waits.ns) / 1e9),

@@ -54,7 +54,9 @@ void MemoryWaitPairs::update(Instant at, std::span<const hr_record> records,
                        .held = std::max(0.0, now.usage - was.usage) +
                                kPage * std::max(0.0, now.refaulted - was.refaulted)});
   }
-  if (last_) pairs_.add(at - *last_, waiters, holders, [](CgroupId, CgroupId) { return true; });
+  const bool all_listed = stalls->lost == std::exchange(lost_, stalls->lost);
+  if (last_ && all_listed)
+    pairs_.add(at - *last_, waiters, holders, [](CgroupId, CgroupId) { return true; });
   last_ = at;
   EarlierRows present(pods_);
   pairs_.drop_gone([&](CgroupId pod) { return present.find(pod.value, pods_.size()).has_value(); });

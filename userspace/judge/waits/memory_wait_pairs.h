@@ -18,7 +18,8 @@ namespace headroom {
 
 class MemoryWaitPairs {
  public:
-  // Ends a window. Without `stalls` (not observed) nothing is known of it.
+  // Ends a window. Without `stalls` (not observed), or if some were lost in it, nothing is known of
+  // it.
   void update(Instant at, std::span<const hr_record> records, std::span<const PodReading> pods,
               const std::optional<ByCgroup<hr_stalls>>& stalls);
   std::span<const WaitPair> longest() const { return pairs_.longest(); }
@@ -35,6 +36,7 @@ class MemoryWaitPairs {
   void add_waits(const ByCgroup<hr_stalls>& stalls, const PodOf& pod_of);
 
   std::optional<Instant> last_;
+  std::uint64_t lost_ = 0;           // ByCgroup::lost, as of the last window
   std::vector<std::uint64_t> pods_;  // their cgroups, as of the last window
   std::vector<Totals> totals_;       // of pods_[i]
   WaitPairs pairs_;

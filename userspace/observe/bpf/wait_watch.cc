@@ -122,7 +122,7 @@ Result<ByCgroup<Value>> WaitWatch<Value>::read() {
     got_ = listed;
     read_at_ = now;
   }
-  return ByCgroup<Value>{std::span(ids_).first(got_), std::span(values_).first(got_)};
+  return ByCgroup<Value>{std::span(ids_).first(got_), std::span(values_).first(got_), lost()};
 }
 
 // Appends to the first `got`; returns how many there are then.

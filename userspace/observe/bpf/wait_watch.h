@@ -107,9 +107,6 @@ class WaitSource {
   virtual Waits read(SnapshotScope depth) = 0;
   // Readings that failed, since the start.
   virtual std::uint64_t failed() const = 0;
-  // Every wait for memory was charged to its cgroup: one that is not listed never waited. Else it
-  // is unknown whether it did.
-  virtual bool all_stalls_charged() const { return true; }
 };
 
 class KernelWaits final : public WaitSource {
@@ -122,7 +119,6 @@ class KernelWaits final : public WaitSource {
 
   Waits read(SnapshotScope depth) override;
   std::uint64_t failed() const override { return failed_; }
-  bool all_stalls_charged() const override { return !stalls_ || stalls_->lost() == 0; }
 
   const StallWatch* stalls() const { return stalls_.get(); }
   const ThrottleWatch* throttles() const { return throttles_.get(); }

@@ -165,11 +165,10 @@ void PartsReader::add_members(const PodReading& pod, const CgroupInventory& inve
   }
 }
 
-void PartsReader::read(Instant at, const RecordOf& record_of, const Waits& waits,
-                       bool all_stalls_charged) {
+void PartsReader::read(Instant at, const RecordOf& record_of, const Waits& waits) {
   if (targets_.empty()) return;
   processes_read_ = 0;
-  sum_stalls(waits, all_stalls_charged);
+  sum_stalls(waits);
   for (const auto& target : targets_) {
     if (target->unit != EvictionUnit::kPod) read_groups(*target, at);
     if (target->unit == EvictionUnit::kProcess) read_processes(*target, at);
@@ -177,11 +176,11 @@ void PartsReader::read(Instant at, const RecordOf& record_of, const Waits& waits
   }
 }
 
-void PartsReader::sum_stalls(const Waits& waits, bool all_stalls_charged) {
+void PartsReader::sum_stalls(const Waits& waits) {
   const bool watched = options_.limits && waits.stalls;
+  const bool all_listed = watched && waits.stalls->lost == 0;
   for (auto& [id, member] : members_)
-    member->stalled =
-        watched && all_stalls_charged ? std::optional(Duration::zero()) : std::nullopt;
+    member->stalled = all_listed ? std::optional(Duration::zero()) : std::nullopt;
   if (!watched) return;
   for (std::size_t i = 0; i < waits.stalls->ids.size(); ++i)
     if (const auto found = members_.find(waits.stalls->ids[i]); found != members_.end())

@@ -61,9 +61,7 @@ class PartsReader {
   void set_targets(std::span<const PodReading> pods, const CgroupInventory& inventory,
                    PodRegistry& registry);
   // Reads for this sweep; the parts that retarget() gave to the registry are current afterwards.
-  // `all_stalls_charged`: a cgroup that is not in `waits` never waited; else that is unknown.
-  void read(Instant at, const RecordOf& record_of, const Waits& waits,
-            bool all_stalls_charged = true);
+  void read(Instant at, const RecordOf& record_of, const Waits& waits);
 
  private:
   struct Member {
@@ -85,7 +83,7 @@ class PartsReader {
   };
 
   void add_members(const PodReading& pod, const CgroupInventory& inventory, Target& target);
-  void sum_stalls(const Waits& waits, bool all_stalls_charged);
+  void sum_stalls(const Waits& waits);
   void read_groups(Target& target, Instant at);
   void read_processes(Target& target, Instant at);
   void fill(Target& target, const RecordOf& record_of);

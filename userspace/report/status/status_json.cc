@@ -140,13 +140,18 @@ std::optional<Bytes> over(const PodRow& row, const hr_record* record) {
   return *used - row.memory_request;
 }
 
+// Empty: it never waited for memory; null: unknown.
+Json stalls_of(const PodWaits& waits, CgroupId pod) {
+  if (const hr_stalls* stalls = waits.stalls(pod)) return stalls_json(*stalls);
+  return waits.knows_all_stalls() ? Json::object() : Json(nullptr);
+}
+
 Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
               const PodWaits& waits, QosOf qos_of, const std::optional<std::uint32_t>& order) {
   const Pod& pod = *row.pod;
   const auto used = record ? working_set(*record) : std::nullopt;
   const auto above = over(row, record);
   const Readings read(record);
-  const hr_stalls* stalls = waits.stalls(row.cgroup);
   const hr_waits* throttles = waits.throttles(row.cgroup);
   return {{"namespace", pod.pod_namespace},
           {"name", pod.name},
@@ -165,7 +170,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
           {"cpu_ns", read(HR_CPU, &hr_record::cpu_usage_ns)},
           {"throttled_ns", read(HR_THROTTLE, &hr_record::throttled_ns)},
           {"memory_waiting_ns", read.psi(HR_PSI_MEMORY, HR_PSI_SOME)},
-          {"stalls", stalls ? stalls_json(*stalls) : Json::object()},
+          {"stalls", stalls_of(waits, row.cgroup)},
           {"throttle_waits", throttles ? waits_json(*throttles) : Json(nullptr)},
           {"cpu_waits", cpu_waits_json(waits.cpu(row.cgroup))},
           {"cpu_burst", acts.burst(row.cgroup)},

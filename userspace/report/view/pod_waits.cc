@@ -31,6 +31,7 @@ std::unordered_map<std::uint64_t, const CpuWaits*> cpu_waits_by_pod(const Cgroup
 
 PodWaits::PodWaits(const CgroupTable& table, const PodIndex& pods) {
   sum_by_pod(table.stalls, pods, stalls_);
+  knows_all_stalls_ = table.stalls.lists_all();
   sum_by_pod(table.throttles, pods, throttles_);
   cpu_ = cpu_waits_by_pod(table);
 }

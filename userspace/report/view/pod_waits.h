@@ -17,14 +17,17 @@ class PodWaits {
  public:
   PodWaits(const CgroupTable& table, const PodIndex& pods);
 
-  // Null: no waits, or not watched.
+  // Null: no waits, or unknown.
   const hr_stalls* stalls(CgroupId pod) const;
+  // A pod without stalls never waited for memory; else that is unknown.
+  bool knows_all_stalls() const { return knows_all_stalls_; }
   const hr_waits* throttles(CgroupId pod) const;
   // For a CPU, by cause; null: unknown.
   const CpuWaits* cpu(CgroupId pod) const;
 
  private:
   std::unordered_map<std::uint64_t, hr_stalls> stalls_;
+  bool knows_all_stalls_ = false;
   std::unordered_map<std::uint64_t, hr_waits> throttles_;
   std::unordered_map<std::uint64_t, const CpuWaits*> cpu_;
 };

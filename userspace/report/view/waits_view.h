@@ -36,6 +36,10 @@ struct WaitTable {
   std::vector<std::uint64_t> ids;
   std::vector<Value> values;
   bool known = false;
+  std::uint64_t lost = 0;  // ByCgroup::lost
+
+  // A cgroup that is not listed never waited; else that is unknown.
+  bool lists_all() const { return known && lost == 0; }
 
   void assign(const std::optional<ByCgroup<Value>>& read) { assign(read, std::identity{}); }
   // `value_of`: the Value of what was read, if that is more than it.
@@ -44,6 +48,7 @@ struct WaitTable {
     ids.clear();
     values.clear();
     known = read.has_value();
+    lost = read ? read->lost : 0;
     if (!known) return;
     ids.insert(ids.end(), read->ids.begin(), read->ids.end());
     for (const Read& each : read->values)

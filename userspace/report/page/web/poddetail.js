@@ -58,7 +58,7 @@ class PodDetail {
     if (pod.throttle_waits) waits.push(["throttled", pod.throttle_waits]);
     this.waits.show(waits.map(([cause, each]) => [cause, table(each)]), ([cause]) => cause);
     setHidden(byId("pod-waits-table"), !waits.length);
-    setText(byId("pod-waits-note"), waits.length ? "Since headroomd started." : "It has not waited for memory or for a CPU quota.");
+    setText(byId("pod-waits-note"), waits.length ? "Since headroomd started." : pod.stalls ? "It has not waited for memory or for a CPU quota." : "It is unknown whether it has waited for memory.");
     const mine = list(this.all).filter((record) => table(record.pod).uid === pod.uid || podName(record.pod) === podName(pod));
     this.records.show(mine, evictionKey);
     setText(byId("pod-records-note"), mine.length ? "" : "No record of an eviction among the latest.");

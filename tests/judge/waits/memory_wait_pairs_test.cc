@@ -2,6 +2,8 @@
 // Which pods took memory while others waited for it.
 #include "judge/waits/memory_wait_pairs.h"
 
+#include <headroom/cgroup_record.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>

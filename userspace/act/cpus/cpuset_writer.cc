@@ -135,8 +135,12 @@ Result<> write_file(const Fd& directory, const std::string& path, const char* fi
 Result<> CpusetWriter::write(const SeenCgroup& cgroup, const Setting& setting, const CpuSet& set) {
   const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
   if (!directory) return tl::make_unexpected(directory.error());
-  if (const auto unit = unit_of(cgroup.path))
-    return properties_.set(*unit, {{.name = setting.property, .value = as_bitmap(set)}});
+  if (const auto unit = unit_of(cgroup.path)) {
+    auto done = properties_.set(*unit, {{.name = setting.property, .value = as_bitmap(set)}});
+    // No limit is what there is without a setting of ours.
+    if (done && set.size() == 0) done = properties_.remove(*unit, {setting.property});
+    return done;
+  }
   return write_file(*directory, cgroup.path, setting.file, set);
 }
 

@@ -120,7 +120,7 @@ Result<> BpfSweep::load(const Options& options) {
     by_call_ = false;
   }
   auto loaded = load(options, facts);
-  if (!loaded) {
+  if (!loaded && program_ && bpf_program__autoload(program_->progs.sweep_flush_own)) {
     flush_refused_ = true;
     loaded = load(options, facts);
   }

@@ -63,7 +63,8 @@ struct PartReading {
   std::optional<Bytes> usage{};  // memory.current
   std::optional<Bytes> working_set{};
   std::optional<Bytes> release{};     // memory that its processes hold; page cache is not included
-  std::optional<Bytes> high{};        // memory.high; absent: no limit, or unknown
+  std::optional<Bytes> high{};        // memory.high; absent: no limit, or one of the two is unknown
+  std::optional<Bytes> max{};         // memory.max; absent: no limit
   std::optional<Duration> stalled{};  // total time its tasks waited at memory.high; absent: unknown
   friend bool operator==(const PartReading&, const PartReading&) = default;
 };

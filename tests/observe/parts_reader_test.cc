@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -72,6 +73,7 @@ class PartsReaderTest : public testing::Test {
     for (const TestCgroup* each : {&*pods_, &*pod_, &*app_, &*worker_, &*side_}) {
       records.push_back(unknown_record(each->id().value, parents[each->id()]));
       records.back().populated = 1;
+      if (each == &*app_) app_limits_(records.back());
     }
     inventory->update(records);
     PodRegistry registry{PodCgroupParser(pods_->path().substr(root_->size() + 1))};
@@ -97,6 +99,8 @@ class PartsReaderTest : public testing::Test {
     return std::ifstream(cgroup.path() + "/memory.oom.group").good();
   }
 
+  // Sets what the record of `app_` contains of its limits.
+  std::function<void(hr_record&)> app_limits_ = [](hr_record&) {};
   const std::string kUid = "12345678-1234-1234-1234-123456789abc";
   std::optional<std::string> root_;
   std::unique_ptr<TestCgroup> pods_, pod_, app_, worker_, side_;
@@ -140,6 +144,26 @@ TEST_F(PartsReaderTest, TheHighestGroupIsTheOneThatDies) {
   EXPECT_EQ(read(EvictionUnit::kProcess).largest->group, app_->id());
   set_group(*pod_);
   EXPECT_TRUE(read(EvictionUnit::kProcess).oom_group);
+}
+
+TEST_F(PartsReaderTest, MemoryHighIsKnownTogetherWithMemoryMax) {
+  make();
+  const auto app = [&](hr_u64 high, hr_u64 max) {
+    app_limits_ = [=](hr_record& record) {
+      record.valid |= HR_MEMORY_LIMITS;
+      record.memory_high = high;
+      record.memory_max = max;
+    };
+    return read(EvictionUnit::kPod, {}, true).parts.at(0);
+  };
+  const PartReading both = app(40 << 20, 64 << 20);
+  EXPECT_EQ(both.high, 40_MiB);
+  EXPECT_EQ(both.max, 64_MiB);
+  const PartReading unlimited = app(40 << 20, HR_NO_LIMIT);
+  EXPECT_EQ(unlimited.high, 40_MiB);
+  EXPECT_EQ(unlimited.max, std::nullopt);
+  EXPECT_EQ(app(40 << 20, HR_UNKNOWN).high, std::nullopt)
+      << "how far it may be raised is not known";
 }
 
 TEST_F(PartsReaderTest, WaitsAreSummedByContainer) {

@@ -4,6 +4,7 @@
 #include "recording/record_delta.h"
 #include "recording/shapes.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,7 +12,15 @@ namespace headroom::recording {
 namespace {
 
 // What may be new of a pod. kDescription is of format 5: without it the description is complete.
-enum : std::uint64_t { kPodFields = 1, kRecord = 2, kDisk = 4, kParts = 8, kDescription = 16 };
+// kPartLimits is of format 15: without it no part has a memory.max.
+enum : std::uint64_t {
+  kPodFields = 1,
+  kRecord = 2,
+  kDisk = 4,
+  kParts = 8,
+  kDescription = 16,
+  kPartLimits = 32
+};
 
 template <class Io>
 void pod_fields(Io& io, PodState& state) {
@@ -35,6 +44,18 @@ bool same_parts(const PodState& state, const PodReading& now) {
          (!now.parts || *state.parts == *now.parts);
 }
 
+bool has_limits(const PodParts& parts) {
+  return std::any_of(parts.parts.begin(), parts.parts.end(),
+                     [](const PartReading& part) { return part.max.has_value(); });
+}
+
+template <class Io>
+void part_limits(Io& io, PodState& state) {
+  if (!state.parts) return;
+  for (PartReading& part : state.parts->parts)
+    io(part.max);
+}
+
 std::uint64_t changed_parts(const PodState& state, const PodReading& now) {
   std::uint64_t changed = 0;
   if (!same_pod_fields(state, now)) changed |= kPodFields;
@@ -42,7 +63,10 @@ std::uint64_t changed_parts(const PodState& state, const PodReading& now) {
       (now.record && std::memcmp(&state.record, now.record, sizeof(hr_record)) != 0))
     changed |= kRecord;
   if (!same_disk(state, now)) changed |= kDisk;
-  if (!same_parts(state, now)) changed |= kParts;
+  if (!same_parts(state, now)) {
+    changed |= kParts;
+    if (now.parts && has_limits(*now.parts)) changed |= kPartLimits;
+  }
   if (state.description != now.description) changed |= kDescription;
   return changed;
 }
@@ -110,6 +134,7 @@ void PodsDelta::write(Writer& io, std::span<const PodReading> pods) {
       state.parts = now.parts ? std::optional(*now.parts) : std::nullopt;
       io(state.parts);
     }
+    if (changed & kPartLimits) part_limits(io, state);
     if (changed & kDescription) {
       state.description = now.description;
       io(state.description);
@@ -136,6 +161,7 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
     }
     if (changed & kDisk) read_disk(io, state);
     if (changed & kParts) io(state.parts);
+    if (changed & kPartLimits) part_limits(io, state);
     if (changed & kDescription) io(state.description);
     if (!state.pod) io.fail();  // a reading belongs to a pod
     readings_.push_back(reading_of(cgroup, state));

@@ -269,9 +269,10 @@ HEADROOM_SERIALIZE(Part) {
 }
 HEADROOM_SERIALIZE(PartReading) {
   auto& [cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high,
-         stalled] = value;
+         max, stalled] = value;
   io(cgroup, container, oom_group, populated, memory_request, usage, working_set, release, high);
   io(stalled);
+  static_cast<void>(max);  // of format 15: after all parts (pods_delta.cc)
 }
 HEADROOM_SERIALIZE(ProcessReading) {
   auto& [named, comm, cgroup, group, held] = value;

@@ -30,7 +30,7 @@ namespace headroom::recording {
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes. Recordings from kOldestFormat on are read: what was
 // added since then is written so that its absence can be seen. Others are refused.
-inline constexpr std::uint64_t kFormat = 14, kOldestFormat = 4;
+inline constexpr std::uint64_t kFormat = 15, kOldestFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it

@@ -3,6 +3,7 @@
 #include "support/story.h"
 
 #include <cerrno>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -306,6 +307,62 @@ TEST(Stuck, TheLimitIsRaisedThenThePodIsEvicted) {
   ASSERT_EQ(story.decided(), Lines{"kill db"}) << "stuck at the raised one too";
   EXPECT_EQ(only(story).reason.cause, Cause::kStuck);
   EXPECT_EQ(only(story).reason.threshold, (750_MiB).count);
+}
+
+// A fifth below memory.max, above which the kernel kills.
+TEST(Stuck, TheRaisedLimitStaysBelowTheLimitAtWhichTheKernelKills) {
+  Story story(unsticking(seconds(60), true));
+  const auto db = limited_pod(story);
+  story.parts(db).parts[0].max = 800_MiB;
+  story.step(0, 2_GiB);
+  waits(story, db, 1, 12, std::chrono::milliseconds(500));
+  ASSERT_EQ(story.decided(), Lines{"relax db's container"});
+  EXPECT_EQ(only(story).bytes, 640_MiB);
+}
+
+// The container has no memory.max; its pod has 100 MiB left below its own.
+TEST(Stuck, TheRaisedLimitStaysBelowThatOfThePod) {
+  Story story(unsticking(seconds(60), true));
+  const auto db = limited_pod(story);
+  story.record(db).memory_usage = std::uint64_t{900} << 20;
+  story.record(db).memory_max = std::uint64_t{1100} << 20;
+  story.step(0, 2_GiB);
+  waits(story, db, 1, 12, std::chrono::milliseconds(500));
+  ASSERT_EQ(story.decided(), Lines{"relax db's container"});
+  EXPECT_EQ(only(story).bytes, 560_MiB);
+}
+
+TEST(Stuck, WhereTheLimitCannotBeRaisedThePodIsEvicted) {
+  const auto near_its_limit = [](Story& story, std::size_t pod) {
+    story.parts(pod).parts[0].max = 600_MiB;
+    return 2_GiB;
+  };
+  const auto on_a_full_node = [](Story&, std::size_t) { return 449_MiB; };  // 250 MiB above it: 450
+  for (const bool evict : {true, false})
+    for (const std::function<Bytes(Story&, std::size_t)>& short_of :
+         {std::function<Bytes(Story&, std::size_t)>(near_its_limit),
+          std::function<Bytes(Story&, std::size_t)>(on_a_full_node)}) {
+      Story story(unsticking(seconds(60), evict));
+      const auto db = limited_pod(story);
+      const Bytes available = short_of(story, db);
+      story.step(0, available);
+      for (int second = 1; second < 30 && story.verdict.decisions.empty(); ++second) {
+        *story.parts(db).parts[0].stalled += std::chrono::milliseconds(500);
+        story.step(second * 1000, available);
+      }
+      EXPECT_EQ(story.decided(), evict ? Lines{"kill db"} : kNothing);
+    }
+}
+
+TEST(Stuck, WhatMayBeTakenIsCountedFromWhatIsUsed) {
+  Story story(unsticking(seconds(60), true));
+  const auto db = limited_pod(story);
+  story.step(0, 450_MiB);
+  for (int second = 1; second < 12 && story.verdict.decisions.empty(); ++second) {
+    *story.parts(db).parts[0].stalled += std::chrono::milliseconds(500);
+    story.step(second * 1000, 450_MiB);
+  }
+  EXPECT_EQ(story.decided(), Lines{"relax db's container"});
 }
 
 TEST(Stuck, ARaisedLimitIsRestored) {

@@ -22,9 +22,12 @@ namespace headroom::judge_eviction {
 constexpr Duration kLadderPause = std::chrono::seconds(5);
 // The limits that the ladder sets are multiples of the largest page of amd64 and arm64, where pages
 // are of 4, 16 or 64 KiB: so the kernel, which rounds down to its own page, changes none of them.
+inline constexpr std::int64_t kLargestPage = 65536;
+inline Bytes round_down_to_page(std::int64_t bytes) {
+  return Bytes{bytes / kLargestPage * kLargestPage};
+}
 inline Bytes round_up_to_page(std::int64_t bytes) {
-  constexpr std::int64_t kPage = 65536;
-  return Bytes{(bytes + kPage - 1) / kPage * kPage};
+  return round_down_to_page(bytes + kLargestPage - 1);
 }
 
 // Absent: no limit is set.

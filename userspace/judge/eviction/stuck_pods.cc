@@ -63,18 +63,51 @@ const MemoryHighOverride* held_limit(const LadderPass& pass, CgroupId pod, Cgrou
 struct MemoryHigh {
   Part part;
   Bytes high, usage;
+  std::optional<Bytes> max{};  // at this usage the kernel kills: at its memory.max or its pod's
 };
+
+// A container may take what is left below its pod's memory.max, which others of the pod share.
+std::optional<Bytes> nearest_max(const std::optional<Bytes>& own, Bytes usage,
+                                 const hr_record& pod) {
+  const auto of_pod = limit_in(pod.memory_max);
+  if (!of_pod) return own;
+  const Bytes shared{of_pod->count - static_cast<std::int64_t>(pod.memory_usage) + usage.count};
+  return own ? std::min(*own, shared) : shared;
+}
+
 std::optional<MemoryHigh> limit_of(const PodReading& reading, CgroupId cgroup) {
+  const hr_record& pod = *reading.record;
+  if (pod.memory_max == HR_UNKNOWN) return std::nullopt;
   if (cgroup == reading.cgroup) {
-    const auto high = limit_in(reading.record->memory_high);
+    const auto high = limit_in(pod.memory_high);
     if (!high) return std::nullopt;
-    return MemoryHigh{{}, *high, Bytes{static_cast<std::int64_t>(reading.record->memory_usage)}};
+    const Bytes usage{static_cast<std::int64_t>(pod.memory_usage)};
+    return MemoryHigh{.part = {}, .high = *high, .usage = usage, .max = limit_in(pod.memory_max)};
   }
   for (const PartReading& part : reading.parts->parts)
     if (part.cgroup == cgroup && part.high && part.usage)
-      return MemoryHigh{
-          {.unit = EvictionUnit::kContainer, .cgroup = cgroup}, *part.high, *part.usage};
+      return MemoryHigh{.part = {.unit = EvictionUnit::kContainer, .cgroup = cgroup},
+                        .high = *part.high,
+                        .usage = *part.usage,
+                        .max = nearest_max(part.max, *part.usage, pod)};
   return std::nullopt;
+}
+
+// Raised by half, but a fifth of memory.max stays between the two: there the kernel slows a task to
+// 4 KiB a second divided by the square of its overage (calculate_high_delay(), 6.1 to 7.2), so that
+// one needs a minute from a raised limit of 50 MiB to the kernel's kill, and longer from a larger
+// one: time enough to see that it is stuck again. Absent: it is that near already, or
+// memory.available would fall below the threshold (and the margin of `squeeze`) if the container
+// took what it may.
+std::optional<Bytes> raised_limit(const LadderPass& pass, const MemoryHigh& limit) {
+  Bytes raised = round_up_to_page(limit.high.count + limit.high.count / 2);
+  if (limit.max) raised = std::min(raised, round_down_to_page(limit.max->count / 5 * 4));
+  if (raised.count - limit.high.count < limit.high.count / 16) return std::nullopt;
+  const std::int64_t more = std::max<std::int64_t>(raised.count - limit.usage.count, 0);
+  const bool is_short =
+      pass.memory && pass.memory->seen->available - more <
+                         pass.memory->level(pass.policy.ladder.lower_high_margin.value_or(0));
+  return is_short ? std::nullopt : std::optional(raised);
 }
 
 Reason reason_of(const Throttled& throttled, const MemoryHigh& limit, Instant at) {
@@ -88,18 +121,16 @@ Reason reason_of(const Throttled& throttled, const MemoryHigh& limit, Instant at
   return reason;
 }
 
-void raise_limit(LadderPass& pass, const PodReading& reading, Throttled& throttled) {
-  const auto limit = limit_of(reading, throttled.cgroup);
-  if (!limit) return;
-  const Bytes raised = round_up_to_page(limit->high.count + limit->high.count / 2);
+void raise_limit(LadderPass& pass, const PodReading& reading, const MemoryHigh& limit, Bytes raised,
+                 Throttled& throttled) {
   Decision decision = pass.step(Act::kRaiseMemoryHigh, reading.pod, reading.cgroup, raised);
-  decision.reason = reason_of(throttled, *limit, pass.at);
-  decision.part = limit->part;
+  decision.reason = reason_of(throttled, limit, pass.at);
+  decision.part = limit.part;
   pass.ladder.held.push_back({.pod = reading.pod,
                               .cgroup = reading.cgroup,
-                              .part = limit->part,
+                              .part = limit.part,
                               .relaxed = true,
-                              .found = limit->high,
+                              .found = limit.high,
                               .set = raised,
                               .since = pass.at,
                               .until = pass.at + pass.policy.ladder.raise_high_duration});
@@ -108,11 +139,10 @@ void raise_limit(LadderPass& pass, const PodReading& reading, Throttled& throttl
   pass.verdict.decisions.push_back(std::move(decision));
 }
 
-void evict(LadderPass& pass, const PodReading& reading, const Throttled& throttled) {
-  const auto limit = limit_of(reading, throttled.cgroup);
-  if (!limit) return;
+void evict(LadderPass& pass, const PodReading& reading, const MemoryHigh& limit,
+           const Throttled& throttled) {
   Decision decision =
-      make_eviction(pass.policy, pass.snapshot, reading, reason_of(throttled, *limit, pass.at));
+      make_eviction(pass.policy, pass.snapshot, reading, reason_of(throttled, limit, pass.at));
   decision.rank_info.candidates = 1;
   decision.rank_info.predicted = predicted_release(Signal::kMemoryAvailable, reading);
   decision.rank_info.predicted_in = predicted_time(reading);
@@ -152,13 +182,17 @@ void raise_or_evict_stuck(LadderPass& pass) {
     if (pass.at - each.since < *pass.policy.ladder.stuck_duration || !waits_enough(each, pass.at))
       continue;
     const PodReading* reading = pass.pod(each.pod);
-    const MemoryHighOverride* limit = held_limit(pass, each.pod, each.cgroup);
-    if (!reading || !pass.may_act_on(*reading) || (limit && !limit->relaxed)) continue;  // squeezed
-    const bool may_raise = pass.policy.ladder.raise_high_duration > Duration::zero();
-    if (may_raise && each.relaxed == Instant{})
-      raise_limit(pass, *reading, each);
+    const MemoryHighOverride* held = held_limit(pass, each.pod, each.cgroup);
+    if (!reading || !pass.may_act_on(*reading) || (held && !held->relaxed)) continue;  // squeezed
+    const auto limit = limit_of(*reading, each.cgroup);
+    if (!limit) continue;
+    const bool may_raise =
+        pass.policy.ladder.raise_high_duration > Duration::zero() && each.relaxed == Instant{};
+    const auto raised = may_raise ? raised_limit(pass, *limit) : std::nullopt;
+    if (raised)
+      raise_limit(pass, *reading, *limit, *raised, each);
     else if (pass.policy.ladder.evict_stuck && !pass.is_already_evicted(each.pod))
-      evict(pass, *reading, each);
+      evict(pass, *reading, *limit, each);
   }
 }
 

@@ -262,7 +262,10 @@ void PartsReader::fill(Target& target, const RecordOf& record_of) {
     if (const hr_record* record = record_of(member.id)) {
       part.populated = record->populated != 0;
       part.usage = known(record->memory_usage, record->valid & HR_MEMORY_USAGE);
-      part.high = known(record->memory_high, record->valid & HR_MEMORY_LIMITS);
+      const bool limits_known =
+          (record->valid & HR_MEMORY_LIMITS) && record->memory_max != HR_UNKNOWN;
+      part.high = known(record->memory_high, limits_known);
+      part.max = known(record->memory_max, limits_known);
       part.working_set = working_set(*record);
       part.release = held_by_processes(*record);
     }

@@ -3,6 +3,7 @@
 #include "base/state/state_file.h"
 
 #include "act/original_values.h"
+#include "base/state/checked_json.h"
 #include "config/temp_dir.h"
 #include "daemon/state/eviction_state.h"
 #include "recording/shapes.h"

@@ -106,7 +106,7 @@ class Client:
 
     def waiting(self) -> int:
         """Evictions taken from the log that are not reported yet, as its durable state has it."""
-        return len(json.loads(self.state_file.read_text())["pendingEvictions"])
+        return len(json.loads(self.state_file.read_text())["value"]["pending_evictions"])
 
     def wait(self, done, seconds, what):
         end = time.monotonic() + seconds

@@ -352,8 +352,40 @@ TEST(EvictionQueue, AnythingThatWasWrittenIsReadAgain) {
 }
 
 TEST(EvictionQueue, WhatIsNoQueueIsAnError) {
-  for (const char* text : {"", "{}", "[]", "{\"version\":2}", "{\"version\":1,\"cursor\":7}"})
+  for (const char* text :
+       {"", "{}", "[]", "7", R"({"version":2})", R"({"version":3})", R"({"version":1,"cursor":7})"})
     EXPECT_FALSE(queue_of(text)) << text;
+}
+
+TEST(EvictionQueue, AnyDamageIsSeen) {
+  EvictionQueue queue{.cursor = Cursor{42, 4711}, .pending_evictions = {}, .node = {}};
+  take(queue, web());
+  const std::string text = as_text(queue);
+  for (std::size_t place = 0; place < text.size(); ++place) {
+    std::string damaged = text;
+    damaged[place] ^= 1;
+    const auto read = queue_of(damaged);
+    EXPECT_TRUE(!read || *read == queue) << place << ": " << damaged;
+  }
+}
+
+TEST(EvictionQueue, ThatOfRelease01IsRead) {
+  const auto queue = queue_of(R"({"version":1,"cursor":{"inode":42,"offset":4711},"postings":[
+    {"uid":"u-1","namespace":"shop","name":"web-0","why":"taint","signal":"taint","message":"m",
+     "time":"2026-03-01T10:00:00Z","stamp":"0006","firstTime":"2026-03-01T09:00:00Z",
+     "firstStamp":"0005","count":2,"eventMade":true,"done":["status"]}],
+    "node":{"conditions":true,"taints":false}})");
+  ASSERT_TRUE(queue) << queue.error().what;
+  EXPECT_EQ(queue->cursor, (Cursor{42, 4711}));
+  EXPECT_EQ(queue->node, (PublishedOnNode{.conditions = true, .taints = false}));
+  ASSERT_EQ(queue->pending_evictions.size(), 1U);
+  const PendingEviction& pending = queue->pending_evictions[0];
+  EXPECT_EQ(pending.evicted.name, "web-0");
+  EXPECT_EQ(pending.evicted.cause, EvictionRecord::Cause::kTaint);
+  EXPECT_EQ(pending.first_stamp, "0005");
+  EXPECT_EQ(pending.count, 2U);
+  EXPECT_TRUE(pending.event_made && pending.at(Step::kStatus).done);
+  EXPECT_FALSE(pending.at(Step::kAct).done || pending.at(Step::kEvent).done);
 }
 
 }  // namespace

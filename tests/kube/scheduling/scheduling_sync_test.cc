@@ -67,9 +67,11 @@ TEST(SchedulingState, IsTheSameAfterARestart) {
   const auto again = scheduling_state_of(as_text(state));
   ASSERT_TRUE(again) << again.error().what;
   EXPECT_EQ(*again, state);
-  for (const char* text :
-       {"", "[]", "{}", R"({"taints":1,"annotation":false,"conditions":false,"advice":{}})"})
+  for (const char* text : {"", "[]", "{}", R"({"version":1,"crc32c":0,"value":{}})"})
     EXPECT_FALSE(scheduling_state_of(text)) << text;
+  std::string damaged = as_text(state);
+  damaged[damaged.find("1500")] = '2';
+  EXPECT_FALSE(scheduling_state_of(damaged)) << damaged;
 }
 
 TEST_F(SchedulingSyncTest, WritesNothingBeforeItKnows) {

@@ -169,6 +169,14 @@ struct Codec<Bytes> {
 };
 
 template <>
+struct Codec<MilliCpu> {
+  static nlohmann::json encode(MilliCpu value) { return value.count; }
+  static bool decode(const nlohmann::json& json, MilliCpu& value) {
+    return state::from_json(json, value.count);
+  }
+};
+
+template <>
 struct Codec<CgroupId> {
   static nlohmann::json encode(CgroupId id) { return id.value; }
   static bool decode(const nlohmann::json& json, CgroupId& id) {
@@ -196,6 +204,23 @@ struct Codec<std::array<char, kSize>> {
     const auto read = json.get<std::string>();
     text.fill('\0');
     read.copy(text.data(), kSize - 1);
+    return true;
+  }
+};
+
+template <class T, std::size_t kSize>
+requires(!std::same_as<T, char>) struct Codec<std::array<T, kSize>> {
+  static nlohmann::json encode(const std::array<T, kSize>& values) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const T& value : values)
+      list.push_back(state::to_json(value));
+    return list;
+  }
+  // An element that is missing keeps its default (an older release had fewer).
+  static bool decode(const nlohmann::json& json, std::array<T, kSize>& values) {
+    if (!json.is_array() || json.size() > kSize) return false;
+    for (std::size_t i = 0; i < json.size(); ++i)
+      if (!state::from_json(json[i], values[i])) return false;
     return true;
   }
 };

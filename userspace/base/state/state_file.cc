@@ -3,7 +3,7 @@
 
 #include "base/atomic_file.h"
 #include "base/json_text.h"
-#include "base/state/json_integer.h"
+#include "base/state/checked_json.h"
 
 #include <cerrno>
 #include <fstream>
@@ -24,20 +24,13 @@ std::string read_boot_id() {
   return id;
 }
 
-// Computed over the value without white space and with sorted keys, as nlohmann::json is written.
-std::uint32_t checksum_of(const nlohmann::json& value) {
-  return crc32c(to_json_text(value));
-}
-
 }  // namespace
 
 StateDocument::StateDocument(fs::path path) : path_(std::move(path)), boot_id_(read_boot_id()) {}
 
 Result<> StateDocument::save(const nlohmann::json& value) const {
-  const nlohmann::json whole{{"version", kVersion},
-                             {"boot_id", boot_id_},
-                             {"crc32c", checksum_of(value)},
-                             {"value", value}};
+  nlohmann::json whole = checked_json(kVersion, value);
+  whole["boot_id"] = boot_id_;
   return write_atomically(path_, to_json_text(whole, 1) + "\n");
 }
 
@@ -71,12 +64,9 @@ Result<> StateDocument::read(const Decode& decode) const {
       if (!has_integers_only(whole)) return tl::make_unexpected(damaged("a number is no integer"));
       valid = decode(whole, Format::kUnversioned);
     } else {
-      if (const auto version = integer_of<int>(whole.at("version")); version != kVersion)
-        return tl::make_unexpected(damaged("version " + std::to_string(version) + " is unknown"));
-      const nlohmann::json& value = whole.at("value");
-      if (whole.at("crc32c") != checksum_of(value))
-        return tl::make_unexpected(damaged("the checksum is wrong"));
-      valid = decode(value, Format::kCurrent);
+      const auto value = checked_value(whole, kVersion);
+      if (!value) return tl::make_unexpected(damaged(value.error().what));
+      valid = decode(*value, Format::kCurrent);
     }
     if (valid) return {};
     return tl::make_unexpected(damaged("a value is out of range"));

@@ -9,45 +9,12 @@
 
 #include <headroom/result.h>
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
-
-namespace headroom {
-
-// crc32c(): the checksum of RFC 3720 (Castagnoli), for files that headroom reads again.
-
-namespace detail {
-
-constexpr std::array<std::uint32_t, 256> crc32c_table() {
-  constexpr std::uint32_t kReversedPolynomial = 0x82f63b78;
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < table.size(); ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit)
-      value = (value >> 1) ^ ((value & 1) != 0 ? kReversedPolynomial : 0);
-    table[i] = value;
-  }
-  return table;
-}
-
-}  // namespace detail
-
-constexpr std::uint32_t crc32c(std::string_view bytes) {
-  constexpr auto kTable = detail::crc32c_table();
-  std::uint32_t crc = 0xffffffff;
-  for (const char byte : bytes)
-    crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
-  return ~crc;
-}
-
-}  // namespace headroom
 
 namespace headroom::state {
 

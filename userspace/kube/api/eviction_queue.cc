@@ -2,7 +2,8 @@
 #include "kube/api/eviction_queue.h"
 
 #include "base/file_io.h"
-#include "base/json_text.h"
+#include "base/state/checked_json.h"
+#include "base/state/json_integer.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,12 +12,36 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <exception>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+namespace headroom::state {
+
+template <>
+inline constexpr unsigned kEnumerators<kube::EvictionRecord::Cause> = 3;
+
+HEADROOM_FIELDS(kube::Cursor, inode, offset);
+HEADROOM_FIELDS(kube::PublishedOnNode, conditions, taints);
+HEADROOM_FIELDS(kube::EvictionRecord, uid, name, pod_namespace, cause, signal, message, time,
+                stamp);
+HEADROOM_FIELDS(kube::PendingEviction, evicted, first_time, first_stamp, count, steps, event_made,
+                uid_unverified, old_eviction);
+HEADROOM_FIELDS(kube::EvictionQueue, cursor, pending_evictions, node);
+
+// Retry times are not saved: after a restart every open step is due.
+template <>
+struct Codec<kube::StepState> {
+  static nlohmann::json encode(const kube::StepState& step) { return step.done; }
+  static bool decode(const nlohmann::json& json, kube::StepState& step) {
+    step = {.done = json.get<bool>()};
+    return true;
+  }
+};
+
+}  // namespace headroom::state
 
 namespace headroom::kube {
 namespace {
@@ -132,29 +157,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+
+// --- version 1, of release 0.1: without a checksum
 
 constexpr std::array<std::string_view, 3> kCauseNames{"threshold", "limit", "taint"};
-
-Json json_of(const PendingEviction& pending) {
-  const EvictionRecord& evicted = pending.evicted;
-  Json json{{"uid", evicted.uid},
-            {"namespace", evicted.pod_namespace},
-            {"name", evicted.name},
-            {"why", kCauseNames[static_cast<std::size_t>(evicted.cause)]},
-            {"signal", evicted.signal},
-            {"message", evicted.message},
-            {"time", evicted.time},
-            {"stamp", evicted.stamp},
-            {"firstTime", pending.first_time},
-            {"firstStamp", pending.first_stamp},
-            {"count", pending.count},
-            {"eventMade", pending.event_made}};
-  json["done"] = Json::array();
-  for (const Step step : {Step::kStatus, Step::kAct, Step::kEvent})
-    if (pending.at(step).done) json["done"].push_back(name(step));
-  return json;
-}
 
 EvictionRecord::Cause cause_named(const std::string& word) {
   const auto found = std::find(kCauseNames.begin(), kCauseNames.end(), word);
@@ -175,7 +182,7 @@ PendingEviction pending_of_json(const Json& json) {
                      .stamp = json.at("stamp")};
   pending.first_time = json.at("firstTime");
   pending.first_stamp = json.at("firstStamp");
-  pending.count = json.at("count");
+  pending.count = integer_of<unsigned>(json.at("count"));
   pending.event_made = json.at("eventMade");
   for (const Step step : {Step::kStatus, Step::kAct, Step::kEvent})
     for (const Json& done : json.at("done"))
@@ -186,10 +193,9 @@ PendingEviction pending_of_json(const Json& json) {
 EvictionQueue queue_of_json(const Json& json) {
   EvictionQueue queue;
   if (const Json& cursor = json.at("cursor"); !cursor.is_null())
-    queue.cursor = Cursor{cursor.at("inode"), cursor.at("offset")};
-  // Versions up to 0.1 wrote "postings".
-  for (const Json& pending :
-       json.contains("postings") ? json["postings"] : json.at("pendingEvictions"))
+    queue.cursor = Cursor{.inode = integer_of<std::uint64_t>(cursor.at("inode")),
+                          .offset = integer_of<std::int64_t>(cursor.at("offset"))};
+  for (const Json& pending : json.at("postings"))
     queue.pending_evictions.push_back(pending_of_json(pending));
   queue.node = {.conditions = json.at("node").at("conditions"),
                 .taints = json.at("node").at("taints")};
@@ -206,23 +212,17 @@ void take(EvictionQueue& queue, EvictionRecord evicted) {
 }
 
 std::string as_text(const EvictionQueue& queue) {
-  Json json{{"version", kVersion}, {"cursor", nullptr}, {"pendingEvictions", Json::array()}};
-  if (queue.cursor)
-    json["cursor"] = {{"inode", queue.cursor->inode}, {"offset", queue.cursor->offset}};
-  for (const PendingEviction& pending : queue.pending_evictions)
-    json["pendingEvictions"].push_back(json_of(pending));
-  json["node"] = {{"conditions", queue.node.conditions}, {"taints", queue.node.taints}};
-  return to_json_text(json, 1) + "\n";
+  return state::to_checked_text(kVersion, queue);
 }
 
 Result<EvictionQueue> queue_of(const std::string& text) {
   try {
     const Json json = Json::parse(text);
-    if (json.at("version") != kVersion) return failure("it has another version");
-    return queue_of_json(json);
-  } catch (const std::exception& thrown) {  // thrown by the JSON library
+    if (json.at("version") == 1) return queue_of_json(json);
+  } catch (const nlohmann::json::exception& thrown) {
     return failure(thrown.what());
   }
+  return state::from_checked_text<EvictionQueue>(text, kVersion);
 }
 
 }  // namespace headroom::kube

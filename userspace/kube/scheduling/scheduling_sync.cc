@@ -1,36 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/scheduling/scheduling_sync.h"
 
-#include "base/json_text.h"
-#include "base/state/json_integer.h"
+#include "base/state/checked_json.h"
 #include "kube/api/api_response.h"
 #include "kube/api/node_taints.h"
 #include "kube/scheduling/scheduling_requests.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+namespace headroom::state {
+
+HEADROOM_FIELDS(kube::AdviceState, holds, since, known);
+HEADROOM_FIELDS(kube::BatchAmounts, memory, cpu);
+HEADROOM_FIELDS(kube::SchedulingState, left, advice, batch);
+
+}  // namespace headroom::state
 
 namespace headroom::kube {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::array<const char*, kSchedulingParts> kPartNames{"taints", "annotation",
-                                                               "conditions"};
+constexpr int kStateVersion = 1;
 constexpr auto kTaints = static_cast<std::size_t>(SchedulingPart::kTaints);
 constexpr auto kAnnotation = static_cast<std::size_t>(SchedulingPart::kAnnotation);
 constexpr auto kStatus = static_cast<std::size_t>(SchedulingPart::kStatus);
-
-Json advice_json(const AdviceStates& states) {
-  Json advice = Json::object();
-  for (std::size_t i = 0; i < kAdvices; ++i)
-    advice[std::string(kAdviceTaintKeys[i])] = {
-        {"holds", states[i].holds}, {"known", states[i].known}, {"since", states[i].since}};
-  return advice;
-}
 
 BatchAmounts largest(const BatchAmounts& a, const BatchAmounts& b) {
   return {.memory = std::max(a.memory, b.memory), .cpu = std::max(a.cpu, b.cpu)};
@@ -39,35 +32,11 @@ BatchAmounts largest(const BatchAmounts& a, const BatchAmounts& b) {
 }  // namespace
 
 std::string as_text(const SchedulingState& state) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < kSchedulingParts; ++i)
-    json[kPartNames[i]] = state.left[i];
-  json["advice"] = advice_json(state.advice);
-  json["batch"] = {{"memory", state.batch.memory.count}, {"cpu", state.batch.cpu.count}};
-  return to_json_text(json) + "\n";
+  return state::to_checked_text(kStateVersion, state);
 }
 
 Result<SchedulingState> scheduling_state_of(const std::string& text) {
-  try {
-    const Json json = Json::parse(text);
-    SchedulingState state;
-    for (std::size_t i = 0; i < kSchedulingParts; ++i)
-      state.left[i] = json.at(kPartNames[i]).get<bool>();
-    for (std::size_t i = 0; i < kAdvices; ++i) {
-      const Json& advice = json.at("advice").at(std::string(kAdviceTaintKeys[i]));
-      state.advice[i] = {.holds = advice.at("holds").get<bool>(),
-                         .since = advice.at("since").get<std::string>(),
-                         .known = advice.at("known").get<bool>()};
-    }
-    if (json.contains("batch")) {  // an earlier release did not write it
-      const Json& batch = json.at("batch");
-      state.batch = {.memory = Bytes{integer_of<std::int64_t>(batch.at("memory"))},
-                     .cpu = MilliCpu{integer_of<std::int64_t>(batch.at("cpu"))}};
-    }
-    return state;
-  } catch (const std::exception& thrown) {  // thrown by the JSON library
-    return failure(thrown.what());
-  }
+  return state::from_checked_text<SchedulingState>(text, kStateVersion);
 }
 
 bool SummaryChoice::is_to_be_replaced(SummaryChange change, Duration age,
@@ -151,9 +120,9 @@ std::optional<NodeSummary> SchedulingSync::summary(const std::optional<NodeSigna
 
 std::string SchedulingSync::desired(std::size_t part) const {
   if (!options_.parts()[part]) return "";
-  if (part == kTaints) return to_json_text(advice_json(advice_.states()));
+  if (part == kTaints) return to_json_text(state::to_json(advice_.states()));
   if (part == kStatus) {
-    std::string text = options_.conditions ? to_json_text(advice_json(advice_.states())) : "";
+    std::string text = options_.conditions ? to_json_text(state::to_json(advice_.states())) : "";
     if (options_.batch)
       text += " " + std::to_string(batch().memory.count) + " " + std::to_string(batch().cpu.count);
     return text;

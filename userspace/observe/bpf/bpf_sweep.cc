@@ -33,6 +33,14 @@ std::uint64_t add_to_signature(std::uint64_t signature, std::uint64_t id) {
 
 }  // namespace
 
+// The root alone has no cgroup.events.
+IoFlush::IoFlush(Fd root)
+    : root_(std::move(root)), top_only_(faccessat(root_.get(), "cgroup.events", F_OK, 0) == 0) {
+  if (!top_only_) return;
+  Fd io_stat(openat(root_.get(), "io.stat", O_RDONLY | O_CLOEXEC));
+  if (io_stat) io_stats_.push_back(std::move(io_stat));
+}
+
 void IoFlush::flush() {
   for (const Fd& io_stat : io_stats_) {
     std::array<char, 64> few;  // the whole is made, and flushed, whatever is asked of it
@@ -41,7 +49,7 @@ void IoFlush::flush() {
 }
 
 void IoFlush::update_io_stats(std::span<const hr_record> records) {
-  if (records.empty()) return;
+  if (top_only_ || records.empty()) return;
   const std::uint64_t root = records.front().id;
   std::uint64_t signature = 0;
   for (const hr_record& record : records)

@@ -5,6 +5,7 @@
 
 #include "act/original_values.h"
 #include "base/file_io.h"
+#include "support/own_mounts.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,6 +127,26 @@ TEST_F(SuspendedLimitsTest, ACgroupCanBeRestoredBeforeItsVictimsExit) {
   put("cpu.max", "max 100000");
   limits.release(cgroups);
   EXPECT_EQ(value("cpu.max"), "max 100000") << "nothing is left to restore";
+}
+
+TEST_F(SuspendedLimitsTest, WhatCannotBeWrittenIsKeptAndTriedAgain) {
+  const auto failed = test::with_own_mounts([this] {
+    SuspendedLimits limits(save());
+    const auto cgroups = limits.lift(open().get());
+    EXPECT_TRUE(test::mount_read_only(slice));
+    limits.release(cgroups);
+    EXPECT_TRUE(is_lifted());
+    EXPECT_EQ(limits.lifted(), 1u);
+    EXPECT_TRUE(fs::exists(state / "lifted-limits.json"));
+    EXPECT_TRUE(test::mount_writable_again(slice));
+    limits.release({});
+    EXPECT_TRUE(is_restored());
+    EXPECT_EQ(limits.lifted(), 0u);
+    EXPECT_FALSE(fs::exists(state / "lifted-limits.json"));
+    return HasFailure() ? 1 : 0;
+  });
+  if (!failed) GTEST_SKIP() << "needs root and mount namespaces";
+  EXPECT_EQ(failed, 0);
 }
 
 TEST_F(SuspendedLimitsTest, AnotherCgroupOfTheSameNameIsNotTouched) {

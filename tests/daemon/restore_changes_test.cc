@@ -5,8 +5,10 @@
 #include "act/original_values.h"
 #include "support/changed_cgroup.h"
 #include "support/make_again.h"
+#include "support/own_mounts.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -79,7 +81,7 @@ struct RestoreChangesTest : test::ChangedCgroup {
 
 TEST_F(RestoreChangesTest, EveryLimitIsAsItWas) {
   change_every_limit();
-  restore_limits(dir.path(), state);
+  EXPECT_TRUE(restore_limits(dir.path(), state).empty());
 
   EXPECT_EQ(value("memory.high"), "1048576");
   EXPECT_EQ(value("cpu.max.burst"), "1000");
@@ -101,8 +103,46 @@ TEST_F(RestoreChangesTest, ACgroupThatWasMadeAgainKeepsItsLimits) {
   EXPECT_TRUE(ledger_is_empty());
 }
 
+// The values stay in the ledger, and the caller learns in which files.
+TEST_F(RestoreChangesTest, WhatCannotBeWrittenIsReportedAndKept) {
+  change_every_limit();
+  const auto unrestored = test::with_own_mounts([this] {
+    EXPECT_TRUE(test::mount_read_only(pod));
+    return static_cast<int>(restore_limits(dir.path(), state).size());
+  });
+  if (!unrestored) GTEST_SKIP() << "needs root and mount namespaces";
+  EXPECT_EQ(*unrestored, 1) << "the lifted ones: no others are tried";
+  fs::remove(act::suspended_limits_file(state).path());
+  EXPECT_EQ(test::with_own_mounts([this] {
+              EXPECT_TRUE(test::mount_read_only(pod));
+              return static_cast<int>(restore_limits(dir.path(), state).size());
+            }),
+            2);
+}
+
+TEST_F(RestoreChangesTest, WhatCouldNotBeWrittenIsRestoredLater) {
+  change_every_limit();
+  const auto unrestored = test::with_own_mounts([this] {
+    EXPECT_TRUE(test::mount_read_only(pod));
+    return static_cast<int>(restore_limits(dir.path(), state).size());
+  });
+  if (!unrestored) GTEST_SKIP() << "needs root and mount namespaces";
+  EXPECT_FALSE(ledger_is_empty());
+  EXPECT_TRUE(restore_limits(dir.path(), state).empty());
+  EXPECT_EQ(value("memory.high"), "1048576");
+  EXPECT_EQ(value("cpu.max.burst"), "1000");
+  EXPECT_EQ(value("memory.swap.high"), "max");
+  EXPECT_EQ(value("cpu.max"), "50000 100000");
+  EXPECT_TRUE(ledger_is_empty());
+}
+
+TEST_F(RestoreChangesTest, ADamagedFileIsReported) {
+  std::ofstream(act::memory_high_file(state).path()) << "{";
+  EXPECT_EQ(restore_limits(dir.path(), state), Unrestored{act::memory_high_file(state).path()});
+}
+
 TEST_F(RestoreChangesTest, WithoutStateFilesNothingIsWritten) {
-  restore_limits(dir.path(), state);
+  EXPECT_TRUE(restore_limits(dir.path(), state).empty());
   EXPECT_TRUE(fs::is_empty(state));
 }
 

@@ -46,9 +46,9 @@ std::optional<std::string> read_value(int directory, const char* file) {
   return std::string(value);
 }
 
-void write_value(int directory, const char* file, std::string_view value) {
+bool write_value(int directory, const char* file, std::string_view value) {
   const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd) (void)!::write(fd.get(), value.data(), value.size());
+  return fd && ::write(fd.get(), value.data(), value.size()) >= 0;
 }
 
 std::string path_of(int directory) {
@@ -58,16 +58,19 @@ std::string path_of(int directory) {
   return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
 }
 
-void restore_values(CgroupId cgroup, const OriginalLimits& found) {
+// False: a value is still lifted.
+bool restore_values(CgroupId cgroup, const OriginalLimits& found) {
   const Fd directory = open_cgroup(found.path, cgroup);
-  if (!directory) return;
+  if (!directory) return true;
+  bool restored = true;
   for (const LimitFile& limit_file : kLimitFiles) {
     const auto value = found.values.find(limit_file.file);
     if (value == found.values.end()) continue;
     const auto now = read_value(directory.get(), limit_file.file);
     if (now && limit_file.is_lifted(*now))
-      write_value(directory.get(), limit_file.file, value->second);
+      restored = write_value(directory.get(), limit_file.file, value->second) && restored;
   }
+  return restored;
 }
 
 }  // namespace
@@ -120,45 +123,37 @@ std::vector<CgroupId> SuspendedLimits::lift(int directory) {
     if (known == found_.end()) return;
     for (const LimitFile& limit_file : kLimitFiles)
       if (known->second.values.contains(limit_file.file))
-        write_value(each, limit_file.file, limit_file.lift);
+        (void)write_value(each, limit_file.file, limit_file.lift);
   });
   return cgroups;
 }
 
 void SuspendedLimits::release(const std::vector<CgroupId>& cgroups) {
   const std::lock_guard lock(mutex_);
-  bool restored = false;
-  for (const CgroupId cgroup : cgroups) {
-    const auto victims = victims_.find(cgroup);
-    if (victims == victims_.end() || --victims->second > 0) continue;
-    victims_.erase(victims);
-    const auto found = found_.find(cgroup);
-    if (found == found_.end()) continue;
-    restore_values(cgroup, found->second);
-    found_.erase(found);
-    restored = true;
-  }
-  if (restored) save();
+  for (const CgroupId cgroup : cgroups)
+    if (const auto victims = victims_.find(cgroup); victims != victims_.end())
+      if (--victims->second <= 0) victims_.erase(victims);
+  // Also those of an earlier call that could not be restored then.
+  restore_unless([this](CgroupId cgroup) { return victims_.contains(cgroup); });
 }
 
 // The count of victims stays: each of them still calls release().
 void SuspendedLimits::restore(CgroupId cgroup) {
   const std::lock_guard lock(mutex_);
-  const auto found = found_.find(cgroup);
-  if (found == found_.end()) return;
-  restore_values(cgroup, found->second);
-  found_.erase(found);
-  save();
+  restore_unless([cgroup](CgroupId each) { return each != cgroup; });
 }
 
 void SuspendedLimits::restore_all(Found former) {
   const std::lock_guard lock(mutex_);
   found_.merge(former);
-  if (found_.empty()) return;
-  for (const auto& [cgroup, found] : found_)
-    restore_values(cgroup, found);
-  found_.clear();
-  save();
+  restore_unless([](CgroupId) { return false; });
+}
+
+void SuspendedLimits::restore_unless(const std::function<bool(CgroupId)>& keep_lifted) {
+  const auto restored = std::erase_if(found_, [&](const auto& entry) {
+    return !keep_lifted(entry.first) && restore_values(entry.first, entry.second);
+  });
+  if (restored > 0) save();
 }
 
 void SuspendedLimits::save() {

@@ -41,7 +41,8 @@ class SuspendedLimits {
   // Lifts the limits of the cgroup and of all below it. Returns the cgroups for release(). Nothing
   // is written if the original values cannot be saved.
   std::vector<CgroupId> lift(int directory);
-  // To be called once for each lift(); the last call for a cgroup restores its limits.
+  // To be called once for each lift(); the last call for a cgroup restores its limits. What cannot
+  // be written stays lifted and saved; each later call tries it again, and so does the next daemon.
   void release(const std::vector<CgroupId>& cgroups);
   // Restores at once, even if other victims still exit in it: a later release() changes nothing.
   void restore(CgroupId cgroup);
@@ -52,6 +53,7 @@ class SuspendedLimits {
 
  private:
   void add(int directory, std::vector<CgroupId>& cgroups);
+  void restore_unless(const std::function<bool(CgroupId)>& keep_lifted);
   void save();
 
   const Save save_;

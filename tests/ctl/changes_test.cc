@@ -94,6 +94,7 @@ TEST_F(LedgerTest, HasEveryStore) {
                                {"memory.high", "/pod2", "2097152", "3145728"},
                                {"memory.max", "/pod11", "5242880", "4194304"},
                                {"memory.high", "/pod11", "3145728", "max"},
+                               {"memory.max", "/pod12", "being changed", "4194304"},
                                {"cpu.max.burst", "/pod7", "20000", "0"},
                                {"cpu.idle", "/pod8", "1", "0"},
                                {"cpu.weight", "/pod8", "0", "39"},
@@ -122,6 +123,11 @@ TEST(SliceChanges, AreThoseOfModeEnforce) {
   EXPECT_EQ(slice_changes(R"({"slices": {"mode": "observe", )" + slices + "}"), Changes{});
   EXPECT_EQ(slice_changes("{}"), Changes{});
   EXPECT_EQ(slice_changes("no JSON"), Changes{});
+  // Of another version, or damaged.
+  for (const char* document :
+       {R"({"slices": 5})", R"({"slices": {"mode": 5, "slices": 5}})",
+        R"({"slices": {"mode": "enforce", "slices": [5, "x", {"settings": {"desired": 5}}]}})"})
+    EXPECT_EQ(slice_changes(document), Changes{}) << document;
 }
 
 TEST(RenderChanges, AsATableAndAsJson) {

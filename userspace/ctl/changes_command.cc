@@ -9,6 +9,7 @@
 #include "config/load/load.h"
 #include "ctl/common/argument_parser.h"
 #include "ctl/common/dbus_client.h"
+#include "ctl/common/json_fields.h"
 #include "ctl/common/print_error.h"
 
 #include <algorithm>
@@ -47,8 +48,11 @@ void add(const act::MemoryHighOverrides::Found& found, Changes& changes) {
 
 void add(const act::MemoryMaxOverrides::Found& found, Changes& changes) {
   for (const auto& [cgroup, max] : found) {
-    if (max.raised())
-      changes.push_back({"memory.max", max.path, limit_text(max.set), limit_text(max.found)});
+    // Neither raised nor with a brake: it was saved, and its writer is about to write, or has died.
+    if (max.raised() || !max.brake)
+      changes.push_back({"memory.max", max.path,
+                         max.raised() ? limit_text(max.set) : "being changed",
+                         limit_text(max.found)});
     if (max.brake)
       changes.push_back(
           {"memory.high", max.path, limit_text(max.brake), high_text(max.high_found)});
@@ -143,15 +147,12 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
 Changes slice_changes(std::string_view status) {
   Changes changes;
   const nlohmann::json json = nlohmann::json::parse(status, nullptr, /*allow_exceptions=*/false);
-  const nlohmann::json slices =
-      json.is_object() ? json.value("slices", nlohmann::json()) : nlohmann::json();
-  if (!slices.is_object() || slices.value("mode", "") != "enforce") return changes;
-  for (const nlohmann::json& slice : slices.value("slices", nlohmann::json::array()))
-    for (const nlohmann::json& setting : slice.value("settings", nlohmann::json::array()))
-      if (const nlohmann::json desired = setting.value("desired", nlohmann::json());
-          desired.is_string())
-        changes.push_back({setting.value("setting", ""), slice.value("slice", ""),
-                           desired.get<std::string>(), "of the unit"});
+  if (at(json, {"slices", "mode"}) != "enforce") return changes;
+  for (const nlohmann::json& slice : at(json, {"slices", "slices"}))
+    for (const nlohmann::json& setting : at(slice, {"settings"}))
+      if (const nlohmann::json& desired = at(setting, {"desired"}); desired.is_string())
+        changes.push_back({text(at(setting, {"setting"})), text(at(slice, {"slice"})),
+                           text(desired), "of the unit"});
   return changes;
 }
 

@@ -104,7 +104,11 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
             userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
             userspace/kube/api/api_response.cc userspace/kube/api/server_version.cc \
             userspace/kube/extender/extender_request.cc userspace/kube/scheduling/node_summary.cc userspace/act/exec/command_message.cc \
-            userspace/report/page/page_router.cc
+            userspace/report/page/page_router.cc \
+            userspace/kube/api/eviction_queue.cc userspace/kube/api/pending_eviction.cc userspace/kube/scheduling/node_signals.cc \
+            userspace/kube/scheduling/scheduling_sync.cc userspace/base/state/checked_json.cc userspace/judge/forecast/peak_forecast.cc \
+            userspace/ctl/changes_command.cc userspace/ctl/common/status_document.cc userspace/ctl/status/kubernetes_lines.cc \
+            userspace/ctl/top/top_settings.cc userspace/ctl/watch/event_cursor.cc
 
 # A small file costs what its headers cost: files are compiled as a few batches, each of which reads its headers once. A program
 # links with the libraries of every batch that it takes from, so folders share batches by what they link. BATCH= compiles each

@@ -3,11 +3,13 @@
 // is written so that it is read as the same.
 #include "act/original_values.h"
 #include "base/state/json_integer.h"
+#include "daemon/forecast/memory_forecaster.h"
 #include "daemon/state/eviction_state.h"
 #include "daemon/state/unversioned_state.h"
 #include "fuzz.h"
 
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,6 +27,19 @@ void read_and_write(const nlohmann::json& json) {
     promise(state::from_json(written, again), "what is written is read");
     promise(state::to_json(again) == written, "and is the same");
   } catch (const nlohmann::json::exception&) {  // JSON of another kind: StateDocument refuses it
+  }
+}
+
+// Forecasts go on from any state, or begin anew.
+void forecast(const nlohmann::json& json) {
+  try {
+    PeakForecast::State state;
+    if (!state::from_json(json, state)) return;
+    PeakForecast forecast(std::move(state));
+    const PeakForecast::PodUse pod{.pod = CgroupId{7}, .used = Bytes{1 << 20}, .limit = {}};
+    for (int step = 0; step < 3; ++step)
+      forecast.add(Instant(std::chrono::hours(1) + step * PeakForecast::kStep), {&pod, 1});
+  } catch (const nlohmann::json::exception&) {
   }
 }
 
@@ -67,6 +82,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   fuzz::read_and_write<act::CgroupOverrides::Found>(json);
   fuzz::read_and_write<act::SuspendedLimits::Found>(json);
   fuzz::read_and_write<std::map<CgroupId, act::OriginalOomScores>>(json);
+  fuzz::read_and_write<PeakForecast::State>(json);
+  fuzz::forecast(json);
   if (has_integers_only(json)) fuzz::read_unversioned(json);  // as StateDocument does
   return 0;
 }

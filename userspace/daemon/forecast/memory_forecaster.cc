@@ -10,15 +10,6 @@
 
 #include <utility>
 
-namespace headroom::state {
-
-HEADROOM_FIELDS(PeakForecast::PodSeries, pod, used, limit, seen);
-HEADROOM_FIELDS(PeakForecast::Made, forecast, peak, age);
-HEADROOM_FIELDS(PeakForecast::Record, forecast, held, exceeded, error_sum);
-HEADROOM_FIELDS(PeakForecast::State, due, last, pods, node, made, records);
-
-}  // namespace headroom::state
-
 namespace headroom::daemon {
 
 std::vector<PeakForecast::PodUse> pod_use(const report::CgroupTable& table) {

@@ -21,6 +21,15 @@
 #include <thread>
 #include <vector>
 
+namespace headroom::state {
+
+HEADROOM_FIELDS(PeakForecast::PodSeries, pod, used, limit, seen);
+HEADROOM_FIELDS(PeakForecast::Made, forecast, peak, age);
+HEADROOM_FIELDS(PeakForecast::Record, forecast, held, exceeded, error_sum);
+HEADROOM_FIELDS(PeakForecast::State, due, last, pods, node, made, records);
+
+}  // namespace headroom::state
+
 namespace headroom::daemon {
 
 // Of every pod of the table.

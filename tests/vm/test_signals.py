@@ -122,6 +122,28 @@ def test_pids(vm):
             vm.run(f"sysctl -q kernel.pid_max={before}")
 
 
+def test_pids_of_two_fork_bombs(vm):
+    """Their processes stay as zombies long after their cgroups are empty: no other pod dies for that."""
+    with Node(vm, replayed=True) as node:
+        before = vm.run("cat /proc/sys/kernel/pid_max; mkfifo /run/never-written", check=True).out.split()[0]
+        try:
+            vm.run("sysctl -q kernel.pid_max=3000", check=True)
+            node.start(configuration({"pid.available": "800"}))
+            calm = [node.run_pod(Pod(f"calm-{i}"), f"--tasks {tasks}") for i, tasks in enumerate((1, 2, 50))]
+            # Each process waits until the pipe has a writer. Either alone is enough for the threshold.
+            bombs = [node.run_script(Pod(f"bomb-{i}"), "sleep 2; for i in $(seq 2400); do read x < /run/never-written & done; wait",
+                                     "TasksMax=infinity") for i in range(2)]
+            names, records = evicted(node, 2)
+            assert sorted(names) == ["bomb-0", "bomb-1"], names
+            wait_for_condition(node, "PIDPressure", False, timeout=60)
+            assert len(node.evictions()) == 2, [record["pod"]["name"] for record in node.evictions()]
+            assert all(record["signal"] == "pid.available" for record in records), records
+            assert all(node.alive(pod) for pod in calm) and not any(node.alive(pod) for pod in bombs)
+        finally:
+            node.leave()
+            vm.run(f"sysctl -q kernel.pid_max={before}; rm -f /run/never-written")
+
+
 def test_pre_stop_runs_in_the_pod_and_is_part_of_its_grace(vm):
     with Node(vm, replayed=True) as node:
         node.start(configuration({"memory.available": "60Mi"}, soft={"memory.available": "900Mi"}))
@@ -173,6 +195,23 @@ def test_a_soft_threshold_whose_signal_recovers_for_a_moment_starts_afresh(vm):
         uptime = float(vm.run("cut -d' ' -f1 /proc/uptime", check=True).out)
         assert since > uptime - steady - 2, (since, uptime, steady)
         vm.run("rm -f /run/steady")
+
+
+def test_a_pod_whose_services_restart_is_taken_again_and_no_other(vm):
+    """Its cgroup never empties, for systemd starts both services at once: it is the victim again, not the next in the ranking."""
+    with Node(vm, replayed=True) as node:
+        killed_before = node.kernel_oom_kills()
+        node.start(configuration({"memory.available": "100Mi"}))
+        bystander = node.run_pod(Pod("bystander"), "--hold 80M")
+        again = ("Restart=always", "RestartSec=100ms")
+        hog = node.run_pod(Pod("hog"), "--hold 1M --until 4G --rate 400M", *again)
+        beside = vm.spawn("exec /opt/headroom/bin/workload --hold 20M", unit="beside.service", slice=hog.slice, properties=again)
+        try:
+            names, _ = evicted(node, 3)
+            assert set(names) == {"hog"}, names
+            assert node.alive(bystander) and node.kernel_oom_kills() == killed_before
+        finally:
+            vm.stop(beside, hog.unit)
 
 
 def test_two_thresholds_of_one_signal_are_one_eviction(vm):

@@ -139,6 +139,37 @@ TEST_F(ReaperTest, AProcessStartedAfterTheKillKeepsItsPriority) {
   EXPECT_EQ(::sched_getscheduler(next), SCHED_RR);
 }
 
+// As of a fork bomb, with the one that holds its memory among them.
+TEST_F(ReaperTest, OfManyProcessesThoseWithTheMostMemoryAreBoosted) {
+  if (!may_have_real_time())
+    GTEST_SKIP() << "no real-time scheduling here: CAP_SYS_NICE, RT_GROUP_SCHED";
+  TestCgroup pod("releaser-bomb");
+  const auto spawn_small = [&](std::size_t count) {
+    std::vector<pid_t> children;
+    while (children.size() < count)
+      children.push_back(pod.spawn_sleeping_child());
+    return children;
+  };
+  const std::vector<pid_t> before = spawn_small(Reaper::kMaxHelped);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t large = pod.spawn([&] {
+    const std::vector<char> held(std::size_t{64} << 20, 'x');
+    (void)!::write(ready[1], "r", 1);
+    ::pause();
+  });
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const std::vector<pid_t> after = spawn_small(8);
+  Reaper reaper;
+  reaper.assist(pod.directory());
+  ASSERT_TRUE(within(10s, [&] { return reaper.counters().limits_lifted == 1; }));
+  EXPECT_EQ(reaper.counters().boosted, Reaper::kMaxHelped);
+  EXPECT_EQ(::sched_getscheduler(large), SCHED_RR);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
 TEST_F(ReaperTest, AnExitedProcessIsNotBoosted) {
   std::optional<Fd> process;
   {

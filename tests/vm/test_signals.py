@@ -201,13 +201,13 @@ def test_a_pod_whose_services_restart_is_taken_again_and_no_other(vm):
     """Its cgroup never empties, for systemd starts both services at once: it is the victim again, not the next in the ranking."""
     with Node(vm, replayed=True) as node:
         killed_before = node.kernel_oom_kills()
-        node.start(configuration({"memory.available": "100Mi"}))
+        node.start(configuration({"memory.available": "1Gi"}))
         bystander = node.run_pod(Pod("bystander"), "--hold 80M")
         again = ("Restart=always", "RestartSec=100ms")
-        hog = node.run_pod(Pod("hog"), "--hold 1M --until 4G --rate 400M", *again)
+        hog = node.run_pod(Pod("hog"), "--hold 1M --until 4G", *again)
         beside = vm.spawn("exec /opt/headroom/bin/workload --hold 20M", unit="beside.service", slice=hog.slice, properties=again)
         try:
-            names, _ = evicted(node, 3)
+            names = [record["pod"]["name"] for record in node.wait_for_evictions(3, timeout=180)]
             assert set(names) == {"hog"}, names
             assert node.alive(bystander) and node.kernel_oom_kills() == killed_before
         finally:

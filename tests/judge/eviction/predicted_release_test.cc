@@ -485,6 +485,25 @@ TEST(Tasks, ZombiesOfAnEmptyCgroupAreAwaited) {
   EXPECT_TRUE(story.history.victims.empty());
 }
 
+// Init does not run, because of the bomb or of what its exit takes.
+TEST(Tasks, ZombiesThatAreNotReapedAreAwaitedAsLongAsAnyReturn) {
+  Story story(tasks_below(1000));
+  const auto bomb = with_tasks(story, "bomb", 5000);
+  with_tasks(story, "innocent", 900);
+  story.step(0, {{Signal::kPidAvailable, 500}});
+  EXPECT_EQ(story.decided(), Lines{"kill bomb"});
+  story.record(bomb).populated = 0;
+  for (int second = 1; second <= 30; ++second) {
+    story.step(second * 1000, {{Signal::kPidAvailable, 500}});
+    EXPECT_EQ(story.decided(), kNothing) << second;
+    EXPECT_TRUE(story.verdict.eviction_ends.empty()) << second;
+  }
+  story.step(31'000, {{Signal::kPidAvailable, 500}});
+  EXPECT_EQ(story.verdict.eviction_ends.size(), 1u) << "their parent may reap none";
+  story.step(31'010, {{Signal::kPidAvailable, 500}});
+  EXPECT_EQ(story.decided(), Lines{"kill innocent"});
+}
+
 TEST(Tasks, AreAwaitedByTheNodesReadingWhenTheCgroupIsGone) {
   Story story(tasks_below(1000));
   with_tasks(story, "bomb", 5000);

@@ -11,8 +11,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -73,13 +75,28 @@ Instant boot_time() {
 
 // Start times have a resolution of one clock tick (10 ms); a service manager takes longer than that
 // to start a new process.
-bool started_before(Instant instant, int pidfd) {
+bool started_before(Instant instant, const ProcessStat& stat) {
   static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  const pid_t pid = pid_of(pidfd);
-  const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
   const auto since_boot = std::chrono::nanoseconds(instant.time_since_epoch()).count();
-  return stat && stat->name.started <=
-                     static_cast<std::uint64_t>(since_boot) / (1'000'000'000u / kTicksPerSecond);
+  return stat.name.started <=
+         static_cast<std::uint64_t>(since_boot) / (1'000'000'000u / kTicksPerSecond);
+}
+
+struct KilledProcess {
+  Fd process;
+  std::int64_t resident_pages = 0;
+};
+
+// Those of the cgroup that were there when it was killed.
+std::vector<KilledProcess> killed_processes(int cgroup_directory, Instant killed_at) {
+  std::vector<KilledProcess> killed;
+  for (Fd& process : open_pidfds(cgroup_directory)) {
+    const pid_t pid = pid_of(process.get());
+    const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
+    if (stat && started_before(killed_at, *stat))
+      killed.push_back({std::move(process), stat->resident_pages});
+  }
+  return killed;
 }
 
 bool has_exited(int pidfd) {
@@ -177,6 +194,21 @@ void Reaper::add(Fd process, KilledGroup& victim) {
       {.process = std::move(process), .due = now + kReapDelay, .give_up_at = now + kReapTimeout});
 }
 
+void Reaper::add_group(int cgroup_directory, Instant killed_at, KilledGroup& victim) {
+  std::vector<KilledProcess> killed = killed_processes(cgroup_directory, killed_at);
+  const std::size_t helped = std::min(killed.size(), kMaxHelped);
+  std::partial_sort(killed.begin(), killed.begin() + static_cast<std::ptrdiff_t>(helped),
+                    killed.end(), [](const KilledProcess& a, const KilledProcess& b) {
+                      return a.resident_pages > b.resident_pages;
+                    });
+  for (std::size_t i = 0; i < killed.size(); ++i)
+    if (i < helped)
+      add(std::move(killed[i].process), victim);
+    else
+      victim.others.push_back(std::move(killed[i].process));
+  victim.give_up_at = Clock::now() + kReapTimeout;
+}
+
 Reaper::KilledGroup Reaper::begin(const Request& request) {
   KilledGroup victim;
   Fd descriptor(request.sent / 2);
@@ -184,8 +216,7 @@ Reaper::KilledGroup Reaper::begin(const Request& request) {
     add(std::move(descriptor), victim);
     return victim;
   }
-  for (Fd& process : open_pidfds(descriptor.get()))
-    if (started_before(request.killed_at, process.get())) add(std::move(process), victim);
+  add_group(descriptor.get(), request.killed_at, victim);
   // All of them have exited already: there is nothing to speed up.
   if (!victim.dying.empty()) victim.lifted = limits_->lift(descriptor.get());
   ++limits_lifted_;
@@ -195,7 +226,10 @@ Reaper::KilledGroup Reaper::begin(const Request& request) {
 void Reaper::advance(std::vector<KilledGroup>& victims) {
   std::erase_if(victims, [&](KilledGroup& victim) {
     reap(victim.dying);
-    if (!victim.dying.empty()) return false;
+    const bool timed_out = Clock::now() >= victim.give_up_at;
+    while (!victim.others.empty() && (timed_out || has_exited(victim.others.back().get())))
+      victim.others.pop_back();
+    if (!victim.dying.empty() || !victim.others.empty()) return false;
     limits_->release(victim.lifted);
     return true;
   });

@@ -9,8 +9,9 @@
 // process_mrelease() requires.
 //
 // Only processes that started before the kill are helped: a service manager may start new ones in
-// the same cgroup at once. When they have exited, or kReapTimeout is over, the limits of the cgroup
-// are restored.
+// the same cgroup at once. Of these, kMaxHelped with the most memory: a thousand of a fork bomb
+// that run before all others would keep from running who waits for the dead, init among them. When
+// all have exited, or kReapTimeout is over, the limits of the cgroup are restored.
 #pragma once
 
 #include "act/limits/suspended_limits.h"
@@ -65,6 +66,7 @@ class Reaper {
   static constexpr std::chrono::milliseconds kReapDelay{15};
   // A process that still exists after this time is no longer helped.
   static constexpr std::chrono::seconds kReapTimeout{5};
+  static constexpr std::size_t kMaxHelped = 64;
 
   explicit Reaper(std::shared_ptr<SuspendedLimits> limits = std::make_shared<SuspendedLimits>());
   // Restores the limits that are still lifted.
@@ -93,6 +95,8 @@ class Reaper {
   // The processes that one kill ended: those of a cgroup, or a single one.
   struct KilledGroup {
     std::vector<DyingProcess> dying;
+    std::vector<Fd> others;  // which are not helped; their exits are awaited
+    Clock::time_point give_up_at;
     std::vector<CgroupId> lifted;
   };
   // A request to assist: the descriptor of a cgroup or of a process, and when it was killed.
@@ -111,6 +115,7 @@ class Reaper {
   Request take();
   KilledGroup begin(const Request& taken);
   void add(Fd process, KilledGroup& victim);
+  void add_group(int cgroup_directory, Instant killed_at, KilledGroup& victim);
   void reap(std::vector<DyingProcess>& dying);
   void advance(std::vector<KilledGroup>& victims);
 

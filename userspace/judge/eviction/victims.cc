@@ -261,9 +261,14 @@ class VictimUpdate {
   }
 
   // From the latest pass that saw something come back. Of memory whose cgroup is removed nothing
-  // shows that it is still held: no longer than its release takes.
+  // shows that it is still held: no longer than its release takes. Zombies that the cgroup still
+  // counts are waited for as long as any return: init reaps them once it runs, and a machine that
+  // has thousands may keep it from that for seconds. No other victim would change that.
   Duration return_timeout(const Victim& victim, const PodReading* reading) const {
-    if (reading || victim.reason.signal == Signal::kPidAvailable) return kReturnTimeout;
+    const bool is_pids = victim.reason.signal == Signal::kPidAvailable;
+    if (is_pids && reading && reading->record && (reading->record->valid & HR_PIDS))
+      return kMaxReturnTime;
+    if (reading || is_pids) return kReturnTimeout;
     if (waits_for_page_tables(victim, snapshot_)) return kReturnTimeout;
     return std::min(predicted_time(Bytes{victim.due.value_or(0)}), kReturnTimeout);
   }

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 # Its pid, also after a fault that has killed it: then that of the next one. 0 would be the script's own process group.
 DAEMON = "$(until pid=$(systemctl show -P MainPID headroomd.service); [ $pid -gt 0 ]; do sleep 0.1; done; echo $pid)"
 BACK = "until systemctl -q is-active headroomd.service; do sleep 0.1; done"
-# Returns in the moment when a victim dies: its eviction is on record all the same, and once.
-VICTIM_DIES = """before=0; count() {{ n=0; for file in /sys/fs/cgroup/kubepods.slice/*/*pod*/cgroup.events; do
+# Returns in the moment when a victim dies: its eviction is on record all the same, and once. Or after half a minute without one.
+VICTIM_DIES = """before=0; read -r end _ < /proc/uptime; end=$((${{end%.*}} + 30)); count() {{ n=0; for file in /sys/fs/cgroup/kubepods.slice/*/*pod*/cgroup.events; do
             read -r _ populated < $file && [ "$populated" = 1 ] && n=$((n + 1)); done 2>/dev/null; }}
-        for i in $(seq 1500); do count; [ $n -lt $before ] && break; before=$n; done
+        while read -r now _ < /proc/uptime && [ ${{now%.*}} -lt $end ]; do count; [ $n -lt $before ] && break; before=$n; done
         sleep $(awk 'BEGIN {{print {0} / 20}}')"""
 # systemd says "active" for a moment after SIGKILL, and that it has ended later still: the kernel's log has both in order, the end
 # of the daemon and what its OOM killer does.

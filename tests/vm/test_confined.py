@@ -24,6 +24,16 @@ def listening(vm, program):
     return {line.split()[3] for line in vm.run("ss -ltnpH", check=True).out.splitlines() if f'"{program}"' in line}
 
 
+def allowed_calls(vm, unit):
+    """As systemd lists them: a list of those that are allowed, each by its name."""
+    return set(vm.run(f"systemctl show -P SystemCallFilter {unit}", check=True).out.split())
+
+
+# io_uring, the kernel's keys, the memory of other processes, and the worst of @privileged and @resources.
+REFUSED = {"io_uring_setup", "io_submit", "keyctl", "add_key", "process_vm_writev", "mount", "chroot", "capset", "setuid", "chown", "syslog",
+           "ptrace", "init_module", "reboot"}
+
+
 def test_a_program_writes_and_listens_nowhere_else(vm):
     with KubeNode(vm) as node:
         node.start_kubelet(Authority("first"))
@@ -35,3 +45,6 @@ def test_a_program_writes_and_listens_nowhere_else(vm):
         assert writable(vm, "headroomd") == {"/run/headroom", "/run/systemd", "/var/lib/headroom", "/var/log/headroom"}
         assert writable(vm, "headroom-kube") == {"/run/private/headroom-kube", "/var/lib/private/headroom-kube"}
         assert listening(vm, "headroomd") == {"127.0.0.1:9750"} and listening(vm, "headroom-kube") == set()
+        for unit, needed in (("headroomd", {"bpf", "open_by_handle_at", "pidfd_send_signal", "process_mrelease"}), ("headroom-kube", {"connect"})):
+            calls = allowed_calls(vm, unit)
+            assert needed <= calls and not calls & REFUSED, (unit, needed - calls, calls & REFUSED)

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -143,6 +144,25 @@ TEST_F(SuspendedLimitsTest, WhatCannotBeWrittenIsKeptAndTriedAgain) {
     EXPECT_TRUE(is_restored());
     EXPECT_EQ(limits.lifted(), 0u);
     EXPECT_FALSE(fs::exists(state / "lifted-limits.json"));
+    return HasFailure() ? 1 : 0;
+  });
+  if (!failed) GTEST_SKIP() << "needs root and mount namespaces";
+  EXPECT_EQ(failed, 0);
+}
+
+TEST_F(SuspendedLimitsTest, OnlyWhatWasNotWrittenIsKept) {
+  const auto failed = test::with_own_mounts([this] {
+    SuspendedLimits limits(save());
+    const auto cgroups = limits.lift(open().get());
+    const fs::path file = slice / "cpu.max";
+    EXPECT_TRUE(test::mount_read_only(file));
+    limits.release(cgroups);
+    EXPECT_EQ(value("cpu.weight"), "00100");
+    const auto kept = suspended_limits_file(state).read();
+    EXPECT_TRUE(kept && kept->size() == 1 &&
+                kept->begin()->second.values ==
+                    (std::map<std::string, std::string>{{"cpu.max", "20000 100000"}}));
+    EXPECT_TRUE(test::mount_writable_again(file));
     return HasFailure() ? 1 : 0;
   });
   if (!failed) GTEST_SKIP() << "needs root and mount namespaces";

@@ -30,14 +30,14 @@ std::optional<int> with_own_mounts(const std::function<int()>& body) {
   return WEXITSTATUS(*status);
 }
 
-bool mount_read_only(const std::filesystem::path& directory) {
-  const char* const path = directory.c_str();
+bool mount_read_only(const std::filesystem::path& file) {
+  const char* const path = file.c_str();
   return ::mount(path, path, nullptr, MS_BIND, nullptr) == 0 &&
          ::mount("none", path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0;
 }
 
-bool mount_writable_again(const std::filesystem::path& directory) {
-  return ::umount2(directory.c_str(), MNT_DETACH) == 0;
+bool mount_writable_again(const std::filesystem::path& file) {
+  return ::umount2(file.c_str(), MNT_DETACH) == 0;
 }
 
 }  // namespace headroom::test

@@ -13,8 +13,9 @@ namespace headroom::test {
 // which root is needed.
 std::optional<int> with_own_mounts(const std::function<int()>& body);
 
-// In the child: the directory, mounted over itself; false: it was not done.
-bool mount_read_only(const std::filesystem::path& directory);
-bool mount_writable_again(const std::filesystem::path& directory);
+// In the child: the directory or file, mounted over itself; false: it was not done.
+bool mount_read_only(const std::filesystem::path& file);
+// Undone; at the end of the child it is so by itself.
+bool mount_writable_again(const std::filesystem::path& file);
 
 }  // namespace headroom::test

@@ -8,6 +8,7 @@
 #include "daemon/state/load_former.h"
 #include "observe/cgroup/cgroup_source.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -115,13 +116,18 @@ Unrestored restore_limits(const std::filesystem::path& cgroup_root,
         act::SuspendedLimits(save_to(suspended)).restore_all(former);
       },
       incomplete);
-  // Beside lifted limits those below would be taken for another program's, and forgotten.
-  if (suspended.exists()) return incomplete;
-  restore_memory(cgroup_root, state_dir, incomplete);
+  // A value that is still lifted would be taken for another program's, and the override forgotten.
+  const auto still_lifted = [lifted = suspended.read()](const char* file) {
+    return lifted && std::ranges::any_of(*lifted, [file](const auto& entry) {
+             return entry.second.values.contains(file);
+           });
+  };
+  if (!still_lifted("memory.high")) restore_memory(cgroup_root, state_dir, incomplete);
   restore_overrides(cgroup_root, act::cpu_burst_file(state_dir), "values of cpu.max.burst",
                     incomplete);
-  restore_overrides(cgroup_root, act::cpu_suppress_file(state_dir), "values of cpu.idle",
-                    incomplete);
+  if (!still_lifted("cpu.weight"))
+    restore_overrides(cgroup_root, act::cpu_suppress_file(state_dir), "values of cpu.idle",
+                      incomplete);
   restore_overrides(cgroup_root, act::pod_swap_file(state_dir), "values of memory.swap.high",
                     incomplete);
   restore_oom_scores(cgroup_root, state_dir, incomplete);

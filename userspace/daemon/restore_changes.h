@@ -16,8 +16,8 @@
 namespace headroom::daemon {
 
 // State files of which a value could not be restored; why is in the log. The values stay in them; a
-// file that is damaged was renamed to NAME.damaged. While limits that were lifted for a kill cannot
-// be restored, no others are.
+// file that is damaged was renamed to NAME.damaged. While memory.high or cpu.weight is
+// still lifted for a kill, overrides of the same file are not tried.
 using Unrestored = std::vector<std::filesystem::path>;
 
 // memory.high, memory.max, cpu.max.burst, cpu.idle, cpu.weight, memory.swap.high,

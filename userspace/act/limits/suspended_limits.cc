@@ -58,19 +58,18 @@ std::string path_of(int directory) {
   return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
 }
 
-// False: a value is still lifted.
-bool restore_values(CgroupId cgroup, const OriginalLimits& found) {
+// Leaves in `found` what could not be written.
+void restore_values(CgroupId cgroup, OriginalLimits& found) {
   const Fd directory = open_cgroup(found.path, cgroup);
-  if (!directory) return true;
-  bool restored = true;
+  if (!directory) return found.values.clear();
   for (const LimitFile& limit_file : kLimitFiles) {
     const auto value = found.values.find(limit_file.file);
     if (value == found.values.end()) continue;
     const auto now = read_value(directory.get(), limit_file.file);
-    if (now && limit_file.is_lifted(*now))
-      restored = write_value(directory.get(), limit_file.file, value->second) && restored;
+    if (!now || !limit_file.is_lifted(*now) ||
+        write_value(directory.get(), limit_file.file, value->second))
+      found.values.erase(value);
   }
-  return restored;
 }
 
 }  // namespace
@@ -150,10 +149,11 @@ void SuspendedLimits::restore_all(Found former) {
 }
 
 void SuspendedLimits::restore_unless(const std::function<bool(CgroupId)>& keep_lifted) {
-  const auto restored = std::erase_if(found_, [&](const auto& entry) {
-    return !keep_lifted(entry.first) && restore_values(entry.first, entry.second);
-  });
-  if (restored > 0) save();
+  const Found before = found_;
+  for (auto& [cgroup, found] : found_)
+    if (!keep_lifted(cgroup)) restore_values(cgroup, found);
+  std::erase_if(found_, [](const auto& entry) { return entry.second.values.empty(); });
+  if (found_ != before) save();
 }
 
 void SuspendedLimits::save() {

@@ -504,6 +504,24 @@ TEST(Tasks, ZombiesThatAreNotReapedAreAwaitedAsLongAsAnyReturn) {
   EXPECT_EQ(story.decided(), Lines{"kill innocent"});
 }
 
+// An exit for each process: a slow machine takes longer for thousands than a victim of memory may.
+TEST(Tasks, ABombThatGetsOnWithExitingIsAwaitedForTwoMinutes) {
+  Story story(tasks_below(1000));
+  const auto bomb = with_tasks(story, "bomb", 5000);
+  story.record(bomb).memory_usage = std::uint64_t{500} << 20;
+  with_tasks(story, "innocent", 900);
+  story.step(0, {{Signal::kPidAvailable, 500}});
+  EXPECT_EQ(story.decided(), Lines{"kill bomb"});
+  int second = 1;
+  for (; second <= 90; ++second) {
+    story.record(bomb).memory_usage -= std::uint64_t{2} << 20;
+    story.step(second * 1000, {{Signal::kPidAvailable, 500}});
+    EXPECT_EQ(story.decided(), kNothing) << second;
+  }
+  story.step(second * 1000, {{Signal::kPidAvailable, 500}});
+  EXPECT_EQ(story.decided(), Lines{"kill bomb"}) << "it hangs, and may be taken again by now";
+}
+
 TEST(Tasks, AreAwaitedByTheNodesReadingWhenTheCgroupIsGone) {
   Story story(tasks_below(1000));
   with_tasks(story, "bomb", 5000);

@@ -232,10 +232,20 @@ bool update_returned(Victim& victim, const PodReading* reading, SwapUse swap_use
   return returned > 0;
 }
 
+namespace {
+
+// Thousands of tasks take their time to exit, and no other victim makes them exit sooner.
+Duration max_exit_time(const Victim& victim) {
+  return victim.reason.signal == Signal::kPidAvailable ? std::chrono::seconds(120)
+                                                       : std::chrono::seconds(30);
+}
+
+}  // namespace
+
 void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, Instant at) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
-  constexpr Duration kStill = seconds(1), kMaxExitTime = seconds(30), kSomeTime = milliseconds(1);
+  constexpr Duration kStill = seconds(1), kSomeTime = milliseconds(1);
   constexpr Bytes kSomeMemory = 1_MiB;
   if (victim.phase != Victim::Phase::kKilled) return;
   const auto left = current_held(victim, reading);
@@ -248,7 +258,7 @@ void extend_deadline_while_exiting(Victim& victim, const PodReading* reading, In
   victim.left = victim.left ? std::min(*left, *victim.left) : *left;
   victim.ran = ran;
   victim.deadline =
-      std::max(victim.deadline, std::min(at + kStill, victim.killed_at + kMaxExitTime));
+      std::max(victim.deadline, std::min(at + kStill, victim.killed_at + max_exit_time(victim)));
 }
 
 std::optional<std::int64_t> shortfall(const Policy& policy, const Snapshot& snapshot,

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -76,18 +77,29 @@ struct RestoreChangesTest : test::ChangedCgroup {
     ASSERT_FALSE(ledger_is_empty());
   }
 
+  void expect_every_limit_restored() const {
+    EXPECT_EQ(value("memory.high"), "1048576");
+    EXPECT_EQ(value("cpu.max.burst"), "1000");
+    EXPECT_EQ(value("memory.swap.high"), "max");
+    EXPECT_EQ(value("cpu.max"), "50000 100000");
+    EXPECT_TRUE(ledger_is_empty());
+  }
+  // The number of files that were not restored while the cgroup could not be written. Absent: no
+  // mount can be made here.
+  std::optional<int> restore_read_only() const {
+    return test::with_own_mounts([this] {
+      EXPECT_TRUE(test::mount_read_only(pod));
+      return static_cast<int>(restore_limits(dir.path(), state).size());
+    });
+  }
+
   KilledDaemon daemon{dir.path()};
 };
 
 TEST_F(RestoreChangesTest, EveryLimitIsAsItWas) {
   change_every_limit();
   EXPECT_TRUE(restore_limits(dir.path(), state).empty());
-
-  EXPECT_EQ(value("memory.high"), "1048576");
-  EXPECT_EQ(value("cpu.max.burst"), "1000");
-  EXPECT_EQ(value("memory.swap.high"), "max");
-  EXPECT_EQ(value("cpu.max"), "50000 100000");
-  EXPECT_TRUE(ledger_is_empty());
+  expect_every_limit_restored();
 }
 
 // Its limits happen to be those that the daemon had set.
@@ -106,10 +118,7 @@ TEST_F(RestoreChangesTest, ACgroupThatWasMadeAgainKeepsItsLimits) {
 // The values stay in the ledger, and the caller learns in which files.
 TEST_F(RestoreChangesTest, WhatCannotBeWrittenIsReportedAndKept) {
   change_every_limit();
-  const auto unrestored = test::with_own_mounts([this] {
-    EXPECT_TRUE(test::mount_read_only(pod));
-    return static_cast<int>(restore_limits(dir.path(), state).size());
-  });
+  const auto unrestored = restore_read_only();
   if (!unrestored) GTEST_SKIP() << "needs root and mount namespaces";
   EXPECT_EQ(*unrestored, 3) << "but memory.high, which is still lifted, was not tried";
   EXPECT_TRUE(act::memory_high_file(state).exists());
@@ -117,18 +126,11 @@ TEST_F(RestoreChangesTest, WhatCannotBeWrittenIsReportedAndKept) {
 
 TEST_F(RestoreChangesTest, WhatCouldNotBeWrittenIsRestoredLater) {
   change_every_limit();
-  const auto unrestored = test::with_own_mounts([this] {
-    EXPECT_TRUE(test::mount_read_only(pod));
-    return static_cast<int>(restore_limits(dir.path(), state).size());
-  });
+  const auto unrestored = restore_read_only();
   if (!unrestored) GTEST_SKIP() << "needs root and mount namespaces";
   EXPECT_FALSE(ledger_is_empty());
   EXPECT_TRUE(restore_limits(dir.path(), state).empty());
-  EXPECT_EQ(value("memory.high"), "1048576");
-  EXPECT_EQ(value("cpu.max.burst"), "1000");
-  EXPECT_EQ(value("memory.swap.high"), "max");
-  EXPECT_EQ(value("cpu.max"), "50000 100000");
-  EXPECT_TRUE(ledger_is_empty());
+  expect_every_limit_restored();
 }
 
 TEST_F(RestoreChangesTest, ADamagedFileIsReported) {

@@ -3,7 +3,7 @@
 #include "support/story.h"
 
 #include <cerrno>
-#include <functional>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -282,10 +282,11 @@ std::size_t limited_pod(Story& story) {
 }
 
 // Each second some of it is spent waiting.
-void waits(Story& story, std::size_t place, int from, int to, Duration each) {
+void waits(Story& story, std::size_t place, int from, int to, Duration each,
+           Bytes available = 2_GiB) {
   for (int second = from; second < to; ++second) {
     *story.parts(place).parts[0].stalled += each;
-    story.step(second * 1000, 2_GiB);
+    story.step(second * 1000, available);
     if (!story.verdict.decisions.empty()) return;
   }
 }
@@ -333,23 +334,18 @@ TEST(Stuck, TheRaisedLimitStaysBelowThatOfThePod) {
 }
 
 TEST(Stuck, WhereTheLimitCannotBeRaisedThePodIsEvicted) {
-  const auto near_its_limit = [](Story& story, std::size_t pod) {
-    story.parts(pod).parts[0].max = 600_MiB;
-    return 2_GiB;
+  struct Case {
+    std::optional<Bytes> max;
+    Bytes available;
   };
-  const auto on_a_full_node = [](Story&, std::size_t) { return 449_MiB; };  // 250 MiB above it: 450
   for (const bool evict : {true, false})
-    for (const std::function<Bytes(Story&, std::size_t)>& short_of :
-         {std::function<Bytes(Story&, std::size_t)>(near_its_limit),
-          std::function<Bytes(Story&, std::size_t)>(on_a_full_node)}) {
+    for (const Case& each : {Case{.max = 600_MiB, .available = 2_GiB},
+                             Case{.max = {}, .available = 449_MiB}}) {  // 250 MiB above it: 450
       Story story(unsticking(seconds(60), evict));
       const auto db = limited_pod(story);
-      const Bytes available = short_of(story, db);
-      story.step(0, available);
-      for (int second = 1; second < 30 && story.verdict.decisions.empty(); ++second) {
-        *story.parts(db).parts[0].stalled += std::chrono::milliseconds(500);
-        story.step(second * 1000, available);
-      }
+      story.parts(db).parts[0].max = each.max;
+      story.step(0, each.available);
+      waits(story, db, 1, 30, std::chrono::milliseconds(500), each.available);
       EXPECT_EQ(story.decided(), evict ? Lines{"kill db"} : kNothing);
     }
 }
@@ -358,10 +354,7 @@ TEST(Stuck, WhatMayBeTakenIsCountedFromWhatIsUsed) {
   Story story(unsticking(seconds(60), true));
   const auto db = limited_pod(story);
   story.step(0, 450_MiB);
-  for (int second = 1; second < 12 && story.verdict.decisions.empty(); ++second) {
-    *story.parts(db).parts[0].stalled += std::chrono::milliseconds(500);
-    story.step(second * 1000, 450_MiB);
-  }
+  waits(story, db, 1, 12, std::chrono::milliseconds(500), 450_MiB);
   EXPECT_EQ(story.decided(), Lines{"relax db's container"});
 }
 

@@ -71,6 +71,25 @@ TEST_F(MemoryHighOverridesTest, AValueOfAnotherProgramStays) {
   EXPECT_EQ(high(), "4194304");
 }
 
+// A kill lifted it: "max" is not a value of another program, for which the original is forgotten.
+TEST_F(MemoryHighOverridesTest, WhileItIsLiftedTheOriginalValueIsKept) {
+  bool lifted = false;
+  MemoryHighOverrides held{dir.path(), [](const MemoryHighOverrides::Found&) { return Result<>(); },
+                           [&](CgroupId) { return lifted; }};
+  ASSERT_EQ(held.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
+  lifted = true;
+  put("memory.high", "max");
+  EXPECT_EQ(held.restore(cgroup), EBUSY);
+  held.restore_all();
+  EXPECT_EQ(held.held(), 1u);
+  EXPECT_EQ(high(), "max");
+  lifted = false;
+  put("memory.high", "2097152");
+  held.restore_all();
+  EXPECT_EQ(high().substr(0, 7), "1048576");
+  EXPECT_EQ(held.held(), 0u);
+}
+
 TEST_F(MemoryHighOverridesTest, ACgroupThatWasMadeAgainBeforeTheWriteIsNotWritten) {
   MemoryHighOverrides races{dir.path(), [this](const MemoryHighOverrides::Found& found) {
                               if (!found.empty()) make_again("1048576");

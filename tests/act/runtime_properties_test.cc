@@ -157,7 +157,7 @@ struct OverridesOnABus : RuntimePropertiesTest {
 TEST_F(OverridesOnABus, OfAPodThatIsGoneNoSettingIsLeft) {
   auto connected = connection();
   ASSERT_TRUE(set(connected, "other.slice"));
-  MemoryHighOverrides held(root.path(), do_not_save, std::move(connected));
+  MemoryHighOverrides held(root.path(), do_not_save, {}, std::move(connected));
   bus.pause();
   EXPECT_NE(held.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
   fs::remove_all(unit);
@@ -177,7 +177,7 @@ TEST_F(OverridesOnABus, OfADaemonThatWasKilledNoSettingIsLeft) {
     EXPECT_FALSE(set(killed));
   }
   fs::remove_all(unit);
-  MemoryHighOverrides next(root.path(), do_not_save, connection());
+  MemoryHighOverrides next(root.path(), do_not_save, {}, connection());
   const MemoryHighOverrides::Found former{
       {cgroup, {.path = "/" + std::string(kUnit), .found = {}, .set = Bytes{2 << 20}}}};
   next.restore_all(former);

@@ -51,12 +51,16 @@ void restore_overrides(const std::filesystem::path& cgroup_root,
 }
 
 void restore_memory(const std::filesystem::path& cgroup_root,
-                    const std::filesystem::path& state_dir, Unrestored& incomplete) {
+                    const std::filesystem::path& state_dir, const act::SuspendedLimits& suspended,
+                    Unrestored& incomplete) {
+  const auto is_lifted = [&suspended](CgroupId cgroup) {
+    return suspended.is_lifted(cgroup, "memory.high");
+  };
   const auto high = act::memory_high_file(state_dir);
   restore_from(
       high, "values of memory.high",
       [&](const act::MemoryHighOverrides::Found& former) {
-        act::MemoryHighOverrides(cgroup_root, save_to(high)).restore_all(former);
+        act::MemoryHighOverrides(cgroup_root, save_to(high), is_lifted).restore_all(former);
       },
       incomplete);
   const auto max = act::memory_max_file(state_dir);
@@ -103,29 +107,28 @@ void release_cpus(const std::filesystem::path& cgroup_root, const config::Config
   if (!released || manager.view().failed > 0) incomplete.push_back(file);
 }
 
+bool has_lifted_weight(const act::SuspendedLimits::Found& lifted) {
+  return std::ranges::any_of(
+      lifted, [](const auto& entry) { return entry.second.values.contains("cpu.weight"); });
+}
+
 }  // namespace
 
 Unrestored restore_limits(const std::filesystem::path& cgroup_root,
                           const std::filesystem::path& state_dir) {
   Unrestored incomplete;
   // Suspended limits first, as at the start of a daemon (Actuators::restore_former_limits()).
-  const auto suspended = act::suspended_limits_file(state_dir);
+  const auto file = act::suspended_limits_file(state_dir);
+  act::SuspendedLimits suspended(save_to(file));
   restore_from(
-      suspended, "limits of the killed cgroups",
-      [&](const act::SuspendedLimits::Found& former) {
-        act::SuspendedLimits(save_to(suspended)).restore_all(former);
-      },
+      file, "limits of the killed cgroups",
+      [&](const act::SuspendedLimits::Found& former) { suspended.restore_all(former); },
       incomplete);
-  // A value that is still lifted would be taken for another program's, and the override forgotten.
-  const auto still_lifted = [lifted = suspended.read()](const char* file) {
-    return lifted && std::ranges::any_of(*lifted, [file](const auto& entry) {
-             return entry.second.values.contains(file);
-           });
-  };
-  if (!still_lifted("memory.high")) restore_memory(cgroup_root, state_dir, incomplete);
+  restore_memory(cgroup_root, state_dir, suspended, incomplete);
   restore_overrides(cgroup_root, act::cpu_burst_file(state_dir), "values of cpu.max.burst",
                     incomplete);
-  if (!still_lifted("cpu.weight"))
+  // A weight that is still lifted would be taken for another program's, and the override forgotten.
+  if (const auto left = file.read(); !left || !has_lifted_weight(*left))
     restore_overrides(cgroup_root, act::cpu_suppress_file(state_dir), "values of cpu.idle",
                       incomplete);
   restore_overrides(cgroup_root, act::pod_swap_file(state_dir), "values of memory.swap.high",

@@ -95,8 +95,11 @@ int reclaim_page_cache(int directory, Bytes bytes) {
 }
 
 MemoryHighOverrides::MemoryHighOverrides(std::filesystem::path cgroup_root, Save save,
-                                         RuntimeProperties properties)
-    : root_(cgroup_root.native()), save_(std::move(save)), properties_(std::move(properties)) {}
+                                         IsLifted is_lifted, RuntimeProperties properties)
+    : root_(cgroup_root.native()),
+      save_(std::move(save)),
+      is_lifted_(std::move(is_lifted)),
+      properties_(std::move(properties)) {}
 
 MemoryHighOverrides::~MemoryHighOverrides() {
   restore_all();
@@ -178,6 +181,8 @@ void MemoryHighOverrides::restore_all(Found former) {
 }
 
 Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemoryHigh& held) {
+  if (is_lifted_ && is_lifted_(cgroup))
+    return failure("memory.high of " + held.path + " is lifted for a kill", EBUSY);
   // What systemd has yet to do would come after the restored value.
   if (unit_of(held.path))
     if (auto finished = properties_.finish_earlier_calls(); !finished) return finished;

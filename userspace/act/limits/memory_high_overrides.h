@@ -37,8 +37,11 @@ class MemoryHighOverrides {
   using Found = std::map<CgroupId, OriginalMemoryHigh>;
   // Saves the original values so that they survive this process; empty: removes the file.
   using Save = std::function<Result<>(const Found&)>;
+  // memory.high of the cgroup is lifted for a kill: it is neither our value nor another program's.
+  using IsLifted = std::function<bool(CgroupId)>;
 
-  MemoryHighOverrides(std::filesystem::path cgroup_root, Save save,
+  // Without `is_lifted` none is.
+  MemoryHighOverrides(std::filesystem::path cgroup_root, Save save, IsLifted is_lifted = {},
                       RuntimeProperties properties = RuntimeProperties("headroomd-limits"));
   // Restores all changed values.
   ~MemoryHighOverrides();
@@ -46,7 +49,8 @@ class MemoryHighOverrides {
   MemoryHighOverrides& operator=(const MemoryHighOverrides&) = delete;
 
   // These wait for systemd or for reclaim, some seconds at most; on any thread but the loop's.
-  // Return 0 or an errno. `directory` is the cgroup's.
+  // Return 0 or an errno: EBUSY: it is overridden, or lifted, and tried again later. `directory` is
+  // the cgroup's.
   int override_high(CgroupId cgroup, int directory, Bytes high);
   int restore(CgroupId cgroup);
   // Restores the values that an earlier daemon left, then all others.
@@ -68,6 +72,7 @@ class MemoryHighOverrides {
 
   const std::string root_;
   const Save save_;
+  const IsLifted is_lifted_;
   mutable std::mutex mutex_;  // protects the members below
   Found found_;
   // Of those: systemd was asked and did not say whether it did it, and not again for the original.

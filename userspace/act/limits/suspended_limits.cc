@@ -83,6 +83,12 @@ std::size_t SuspendedLimits::lifted() const {
   return found_.size();
 }
 
+bool SuspendedLimits::is_lifted(CgroupId cgroup, const std::string& file) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = found_.find(cgroup);
+  return found != found_.end() && found->second.values.contains(file);
+}
+
 void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
   const auto cgroup = cgroup_id_of(directory);
   std::string path = path_of(directory);

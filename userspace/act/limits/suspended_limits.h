@@ -49,7 +49,10 @@ class SuspendedLimits {
   // Restores the values that an earlier daemon left, then all others.
   void restore_all(Found former = {});
 
+  // The number of cgroups.
   std::size_t lifted() const;
+  // `file`: "memory.high".
+  bool is_lifted(CgroupId cgroup, const std::string& file) const;
 
  private:
   void add(int directory, std::vector<CgroupId>& cgroups);

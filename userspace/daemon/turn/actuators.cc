@@ -110,15 +110,18 @@ void SerialTasks::run() {
 Actuators::Actuators(const std::filesystem::path& cgroup_root, const config::Config& config,
                      NodeSources& sources)
     : memory_high_file_(act::memory_high_file(config.state_dir)),
-      memory_high_overrides_(std::make_shared<act::MemoryHighOverrides>(
-          cgroup_root,
-          [this](const act::MemoryHighOverrides::Found& found) {
-            return memory_high_file_.save(found);
-          })),
       suspended_limits_file_(act::suspended_limits_file(config.state_dir)),
       suspended_limits_(
           std::make_shared<act::SuspendedLimits>([this](const act::SuspendedLimits::Found& found) {
             return suspended_limits_file_.save(found);
+          })),
+      memory_high_overrides_(std::make_shared<act::MemoryHighOverrides>(
+          cgroup_root,
+          [this](const act::MemoryHighOverrides::Found& found) {
+            return memory_high_file_.save(found);
+          },
+          [limits = suspended_limits_](CgroupId cgroup) {
+            return limits->is_lifted(cgroup, "memory.high");
           })),
       host_(
           [&inventory = sources.observer().inventory()](CgroupId id) {
@@ -139,7 +142,8 @@ Actuator& Actuators::for_mode(Mode mode) {
 }
 
 // On a thread, because systemd may answer late. Suspended limits are restored first: memory.high is
-// then as the ladder had set it; otherwise it would look like a value of another program.
+// then as the ladder had set it. Where that fails its original value is kept, and tried again
+// later.
 void Actuators::restore_former_limits() {
   auto suspended = load_former(suspended_limits_file_, "limits of the killed cgroups");
   auto overridden = load_former(memory_high_file_, "values of memory.high");

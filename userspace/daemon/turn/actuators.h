@@ -144,9 +144,9 @@ class Actuators {
  private:
   const act::MemoryHighFile memory_high_file_;
   // Shared with the actuator's threads, which may run a moment longer than it.
-  std::shared_ptr<act::MemoryHighOverrides> memory_high_overrides_;
   const act::SuspendedLimitsFile suspended_limits_file_;
   std::shared_ptr<act::SuspendedLimits> suspended_limits_;
+  std::shared_ptr<act::MemoryHighOverrides> memory_high_overrides_;
   act::HostActuator host_;
   FailsafeList failsafe_list_;
   ExitWatchingActuator exit_watching_;

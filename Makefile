@@ -100,7 +100,7 @@ FUZZ_LIB := $(filter userspace/config/% userspace/manifest/% userspace/recording
             userspace/judge/cpuset/topology/cpu_set.cc userspace/base/human_readable.cc userspace/base/mountinfo.cc \
             userspace/act/cpus/cpu_checkpoint.cc userspace/act/memory/memory_checkpoint.cc userspace/act/original_values.cc \
             userspace/daemon/state/eviction_state.cc userspace/daemon/state/unversioned_state.cc \
-            userspace/observe/cgroup/stat_text.cc userspace/observe/pod/pod_cgroup_path.cc \
+            userspace/observe/cgroup/stat_text.cc userspace/observe/pod/pod_cgroup_path.cc userspace/observe/pod/oci_bundle.cc \
             userspace/kube/kubelet/pod_list.cc userspace/kube/kubelet/pod_directory.cc \
             userspace/kube/api/api_response.cc userspace/kube/api/server_version.cc \
             userspace/kube/extender/extender_request.cc userspace/kube/scheduling/node_summary.cc userspace/act/exec/command_message.cc \

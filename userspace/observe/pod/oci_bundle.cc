@@ -5,6 +5,7 @@
 
 #include <array>
 #include <fstream>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -19,15 +20,19 @@ constexpr std::array<std::string_view, 3> kBundles{
 constexpr std::string_view kDocker = "var/lib/docker/containers/%/config.v2.json";
 constexpr std::uintmax_t kLargest = 4 << 20;  // more is no description of a container
 
-std::optional<nlohmann::json> read(const std::filesystem::path& root, std::string_view pattern,
-                                   std::string_view id) {
+std::optional<std::string> read(const std::filesystem::path& root, std::string_view pattern,
+                                std::string_view id) {
   std::string path(pattern);
   path.replace(path.find('%'), 1, id);
   std::error_code error;
   const auto size = std::filesystem::file_size(root / path, error);
   if (error || size > kLargest) return std::nullopt;
   std::ifstream file(root / path);
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::optional<nlohmann::json> parse_object(const std::string& text) {
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;
   return json;
 }
@@ -85,10 +90,22 @@ std::optional<ContainerIdentity> find_container(std::string_view id,
                                                 const std::filesystem::path& root) {
   if (!is_id(id)) return std::nullopt;
   for (const std::string_view bundle : kBundles)
-    if (const auto json = read(root, bundle, id))
-      return from_annotations(member(*json, "annotations"));
-  if (const auto json = read(root, kDocker, id)) return from_docker(*json);
-  return std::nullopt;
+    if (const auto config = read(root, bundle, id))
+      if (auto identity = parse_oci_config(*config)) return identity;
+  const auto config = read(root, kDocker, id);
+  return config ? parse_docker_config(*config) : std::nullopt;
+}
+
+std::optional<ContainerIdentity> parse_oci_config(const std::string& text) {
+  const auto json = parse_object(text);
+  if (!json) return std::nullopt;
+  return from_annotations(member(*json, "annotations"));
+}
+
+std::optional<ContainerIdentity> parse_docker_config(const std::string& text) {
+  const auto json = parse_object(text);
+  if (!json) return std::nullopt;
+  return from_docker(*json);
 }
 
 }  // namespace headroom::observe

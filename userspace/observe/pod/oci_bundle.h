@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace headroom::observe {
@@ -18,5 +19,10 @@ namespace headroom::observe {
 // or what it has cannot be understood.
 std::optional<ContainerIdentity> find_container(std::string_view id,
                                                 const std::filesystem::path& root = "/");
+
+// What is in such a file: of containerd and CRI-O the OCI configuration, of docker its own
+// description. Nothing: it is not a JSON object. Names are printable; missing ones are empty.
+std::optional<ContainerIdentity> parse_oci_config(const std::string& text);
+std::optional<ContainerIdentity> parse_docker_config(const std::string& text);
 
 }  // namespace headroom::observe

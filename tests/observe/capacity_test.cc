@@ -74,8 +74,18 @@ TEST(FillRate, IsScaledToAllCpusAndBoundByTheMemoryChannels) {
         << each.name;
 }
 
+TEST(FillRate, FollowsTheCpusOnline) {
+  constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+  test::TempDir sys;
+  const FillMeasurement measured{.bytes_per_second = 16.0 * kGiB, .threads = 8};
+  put(sys.path() / "devices/system/cpu/online", "0-7\n");
+  EXPECT_EQ(fastest_fill(measured, sys.path()), 16 * kGiB);
+  put(sys.path() / "devices/system/cpu/online", "0-63\n");
+  EXPECT_EQ(fastest_fill(measured, sys.path()), 128 * kGiB);
+}
+
 TEST(FillRate, IsMeasuredOnThisMachine) {
-  const std::int64_t rate = measure_fastest_fill();
+  const std::int64_t rate = fastest_fill(measure_fill());
   EXPECT_GE(rate, std::int64_t{4} << 30);
   EXPECT_LE(rate, online_sockets() * 614'400'000'000);
 }

@@ -133,6 +133,7 @@ Instant App::turn(report::WakeSource wake) {
   // After the actions: a disk that hangs delays the next turn, not this kill.
   eviction_state_.save(engine_.history(), reporter_.evictions_are_kept());
   sources_.log_new_error();
+  follow_online_cpus();
   self_check_if_idle(next);
   return next;
 }
@@ -168,6 +169,12 @@ void App::pass_counters_to_reporter() {
   reporter_.set_programs(sources_.programs());
   workers_.report_to(reporter_);
   reporter_.set_kill_assists(actuators_.kill_assists());
+}
+
+// CPUs that were plugged in fill memory, too.
+void App::follow_online_cpus() {
+  const std::int64_t before = std::exchange(cpus_, sources_.observer().cpus());
+  if (before != 0 && before != cpus_ && config_.adopt_online_cpus()) propagate_policy();
 }
 
 // The self-check takes some milliseconds, so it runs only while no threshold is near.

@@ -98,6 +98,7 @@ class App {
   Instant set_guard(Instant next);
   void pass_counters_to_reporter();
   void self_check_if_idle(Instant next_turn);
+  void follow_online_cpus();
   void propagate_policy();
   bool is_victim(CgroupId id) const;
   void report_oom_kill(const hr_event& event);
@@ -123,6 +124,7 @@ class App {
   Engine engine_;
   // When the next turn must be run although the guard watches memory; absent: it does not.
   std::optional<Instant> guarded_until_;
+  std::int64_t cpus_ = 0;                          // online at the last turn
   std::optional<ForecastWorker> forecast_worker_;  // absent: before the servers start
   Servers servers_;
 };

@@ -5,7 +5,6 @@
 #include "base/log/journal.h"
 #include "config/reload.h"
 #include "judge/eviction/threshold/threshold_config.h"
-#include "observe/node/capacity.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +15,12 @@
 
 namespace headroom::daemon {
 namespace {
+
+constexpr std::string_view kFastestFill = "headroom.fastestFill";
+
+std::int64_t at_least_default(std::int64_t measured_fill) {
+  return std::max(Policy{}.fastest_fill, measured_fill);
+}
 
 // Sets the values that the configuration omits to those found on this host.
 void set_found_values(config::Config& config, const observe::Filesystems& filesystems) {
@@ -29,7 +34,7 @@ void set_found_values(config::Config& config, const observe::Filesystems& filesy
   const auto text = [](const std::filesystem::path& path) {
     return to_json_text(nlohmann::json(path.string()));
   };
-  set_found("headroom.fastestFill", std::to_string(config.policy.fastest_fill));
+  set_found(kFastestFill, std::to_string(config.policy.fastest_fill));
   set_found("headroom.podsCgroup", text(config.pods_cgroup));
   set_found("headroom.disk.nodefs", text(filesystems.nodefs));
   if (filesystems.imagefs) set_found("headroom.disk.imagefs", text(*filesystems.imagefs));
@@ -59,8 +64,7 @@ observe::Filesystems filesystems_of(const config::Config& config) {
 config::Config complete_config(config::Config config, std::int64_t measured_fill,
                                const observe::Filesystems& filesystems) {
   Policy& policy = config.policy;
-  if (!config.fastest_fill_configured)
-    policy.fastest_fill = std::max(policy.fastest_fill, measured_fill);
+  if (!config.fastest_fill_configured) policy.fastest_fill = at_least_default(measured_fill);
   auto whole = with_containerfs(std::move(policy.thresholds), filesystems.images);
   if (whole.overwritten)
     log::warning("thresholds of containerfs are not configured: they follow those of {}",
@@ -120,11 +124,11 @@ RunningConfig::RunningConfig(config::Config config, std::filesystem::path cgroup
                              std::optional<EnforceLock> lock)
     : cgroup_root_(std::move(cgroup_root)),
       lock_(std::move(lock)),
-      measured_fill_(observe::measure_fastest_fill()),
+      measured_fill_(observe::measure_fill()),
       filesystems_(filesystems_of(config)),
       taints_(config.state_dir),
-      config_(
-          with_current_taints(complete_config(std::move(config), measured_fill_, filesystems_))) {
+      config_(with_current_taints(complete_config(
+          std::move(config), observe::fastest_fill(measured_fill_), filesystems_))) {
   settings_.set(config_.settings);
 }
 
@@ -155,7 +159,8 @@ void RunningConfig::take_lock(config::Config& fresh) {
 
 void RunningConfig::adopt(config::Config fresh) {
   take_lock(fresh);
-  fresh = with_current_taints(complete_config(std::move(fresh), measured_fill_, filesystems_));
+  fresh = with_current_taints(
+      complete_config(std::move(fresh), observe::fastest_fill(measured_fill_), filesystems_));
   config_ = config::adopt_reload(std::move(fresh), config_);
   for (const config::ConfigSetting& setting : config_.settings)
     if (!setting.next.empty())
@@ -165,6 +170,18 @@ void RunningConfig::adopt(config::Config fresh) {
 
 void RunningConfig::release_unused_lock() {
   if (!enforces()) lock_.reset();
+}
+
+bool RunningConfig::adopt_online_cpus(const std::filesystem::path& sys) {
+  if (config_.fastest_fill_configured) return false;
+  const std::int64_t fill = at_least_default(observe::fastest_fill(measured_fill_, sys));
+  if (fill == config_.policy.fastest_fill) return false;
+  config_.policy.fastest_fill = fill;
+  for (config::ConfigSetting& setting : config_.settings)
+    if (setting.path == kFastestFill) setting.value = std::to_string(fill);
+  settings_.set(config_.settings);
+  log::info("the CPUs online have changed: memory may fill at {} MiB/s", fill >> 20);
+  return true;
 }
 
 void RunningConfig::adopt_taint_edits() {

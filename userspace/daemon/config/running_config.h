@@ -8,6 +8,7 @@
 #include "config/keys.h"
 #include "daemon/state/enforce_lock.h"
 #include "daemon/state/taint_store.h"
+#include "observe/node/capacity.h"
 #include "observe/node/disk_meter.h"
 #include "observe/node/filesystem_reader.h"
 
@@ -64,6 +65,8 @@ class RunningConfig {
   void release_unused_lock();
   // Adopts the operator's latest edits of the taints.
   void adopt_taint_edits();
+  // Scales fastestFill to the CPUs that are online now. Returns whether it changed.
+  bool adopt_online_cpus(const std::filesystem::path& sys = "/sys");
 
   TaintStore& taints() { return taints_; }
   const TaintStore& taints() const { return taints_; }
@@ -77,7 +80,7 @@ class RunningConfig {
 
   const std::filesystem::path cgroup_root_;
   std::optional<EnforceLock> lock_;
-  const std::int64_t measured_fill_;  // bytes per second
+  const observe::FillMeasurement measured_fill_;
   const observe::Filesystems filesystems_;
   TaintStore taints_;
   config::Config config_;

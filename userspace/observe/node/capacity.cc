@@ -160,10 +160,15 @@ std::int64_t online_sockets(const std::filesystem::path& sys) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(sockets.size()));
 }
 
-std::int64_t measure_fastest_fill(const std::filesystem::path& sys) {
-  const std::int64_t cpus = online_cpus(sys).value_or(1);
-  const std::int64_t threads = std::clamp<std::int64_t>(cpus, 1, kMaxThreads);
-  return fill_rate(measure_touch(threads), threads, cpus, online_sockets(sys));
+FillMeasurement measure_fill(const std::filesystem::path& sys) {
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(online_cpus(sys).value_or(1), 1, kMaxThreads);
+  return {.bytes_per_second = measure_touch(threads), .threads = threads};
+}
+
+std::int64_t fastest_fill(const FillMeasurement& measured, const std::filesystem::path& sys) {
+  return fill_rate(measured.bytes_per_second, measured.threads, online_cpus(sys).value_or(1),
+                   online_sockets(sys));
 }
 
 namespace {

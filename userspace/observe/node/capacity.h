@@ -25,11 +25,20 @@ Result<MemorySizes> read_numa_memory(const std::filesystem::path& sys = "/sys",
 
 // Fill rate: how fast this machine can hand out memory at worst; what the watch must outrun.
 
-// Bytes per second: the rates at which up to eight threads first touch 4 KiB pages at the same
-// time, each by its own CPU time, measured here and now on 32 MiB (some 10 ms); scaled to the CPUs
-// online, and no more than memory channels carry (fill_rate()). Huge pages fill faster, but are
-// handed out two megabytes at a time only where they lie ready.
-std::int64_t measure_fastest_fill(const std::filesystem::path& sys = "/sys");
+struct FillMeasurement {
+  double bytes_per_second = 0;  // of the threads together
+  std::int64_t threads = 1;
+};
+
+// The rates at which up to eight threads, one for each CPU online, first touch 4 KiB pages at the
+// same time, each by its own CPU time, measured here and now on 32 MiB (some 10 ms). Huge pages
+// fill faster, but are handed out two megabytes at a time only where they lie ready.
+FillMeasurement measure_fill(const std::filesystem::path& sys = "/sys");
+
+// Bytes per second of all CPUs that are online now, and no more than memory channels carry
+// (fill_rate()).
+std::int64_t fastest_fill(const FillMeasurement& measured,
+                          const std::filesystem::path& sys = "/sys");
 
 // `measured` bytes per second of `threads`, scaled to all CPUs; at least 4 GiB, and at most what
 // twelve channels of DDR5-6400 carry for each socket.

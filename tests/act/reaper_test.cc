@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -109,6 +110,32 @@ TEST_F(ReaperTest, LivingProcessesAreNeverReaped) {
   EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
   std::this_thread::sleep_for(Reaper::kReapDelay * 4);
   EXPECT_EQ(reaper.counters().reaped, 0u) << "the kernel refuses: it was sent no SIGKILL";
+}
+
+// How often a thread of this process has waited; 0: there is none of this name.
+std::uint64_t waits_of_thread(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string comm, word;
+    std::getline(std::ifstream(task.path() / "comm"), comm);
+    if (comm != name) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::uint64_t waits = 0; status >> word;)
+      if (word == "voluntary_ctxt_switches:" && status >> waits) return waits;
+  }
+  return 0;
+}
+
+TEST_F(ReaperTest, SleepsWhileAProcessExits) {
+  TestCgroup pod("releaser-slow");
+  pod.spawn_sleeping_child();  // and is not killed: nothing exits as slowly
+  Reaper reaper;
+  reaper.assist(pod.directory());
+  EXPECT_TRUE(within(5s, [&] { return reaper.counters().limits_lifted == 1; }));
+  std::this_thread::sleep_for(Reaper::kReapDelay * 4);
+  const std::uint64_t before = waits_of_thread("hr-release");
+  ASSERT_GT(before, 0u);
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LE(waits_of_thread("hr-release") - before, 2u);
 }
 
 TEST_F(ReaperTest, EveryThreadOfAKilledProcessHasRealTimePriority) {

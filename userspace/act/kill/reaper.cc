@@ -112,13 +112,14 @@ bool is_retryable(int error) {
 
 }  // namespace
 
-Reaper::Reaper(std::shared_ptr<SuspendedLimits> limits) : limits_(std::move(limits)) {
+Reaper::Reaper(std::shared_ptr<SuspendedLimits> limits)
+    : limits_(std::move(limits)), requested_(open_event_fd()) {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 Reaper::~Reaper() {
   thread_.request_stop();
-  pending_count_.release();
+  signal_event_fd(requested_.get());
   if (thread_.joinable()) thread_.join();
   for (auto& each : slots_)
     if (const int sent = each.descriptor.load(); sent >= 0) ::close(sent / 2);
@@ -149,7 +150,7 @@ void Reaper::send(int descriptor, int kind, Instant killed_at) {
   slot.killed_at = killed_at;
   slot.descriptor.store(copy * 2 + kind, std::memory_order_release);
   ++next_in_;
-  pending_count_.release();
+  signal_event_fd(requested_.get());
 }
 
 ReaperCounts Reaper::counters() const {
@@ -171,11 +172,8 @@ void Reaper::run(const std::stop_token& stop) {
   raise_this_thread_to_realtime();
   std::vector<KilledGroup> victims;
   while (!stop.stop_requested()) {
-    if (victims.empty())
-      pending_count_.acquire();
-    else
-      (void)pending_count_.try_acquire_for(kRetryPeriod);
     log::log_exceptions("free the memory of killed processes", [&] {
+      wait(victims);
       for (Request request = take(); request.sent >= 0; request = take())
         victims.push_back(begin(request));
       advance(victims);
@@ -185,6 +183,29 @@ void Reaper::run(const std::stop_token& stop) {
     for (const KilledGroup& victim : victims)
       limits_->release(victim.lifted);
   });
+}
+
+// Until there is a request, or one of the processes has exited or is due.
+void Reaper::wait(const std::vector<KilledGroup>& victims) {
+  // Without the event it looks now and then.
+  auto due = requested_ ? Clock::time_point::max() : Clock::now() + kRetryPeriod;
+  watched_.clear();
+  const auto watch = [&](int descriptor, Clock::time_point until) {
+    watched_.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+    due = std::min(due, until);
+  };
+  watch(requested_.get(), due);
+  for (const KilledGroup& victim : victims) {
+    for (const DyingProcess& each : victim.dying)
+      watch(each.process.get(), each.reaped ? each.give_up_at : each.due);
+    if (!victim.others.empty()) watch(victim.others.back().get(), victim.give_up_at);
+  }
+  int timeout = -1;
+  if (due != Clock::time_point::max())
+    timeout = static_cast<int>(std::max<std::int64_t>(
+        0, std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count()));
+  (void)::poll(watched_.data(), watched_.size(), timeout);
+  clear_event_fd(requested_.get());
 }
 
 void Reaper::add(Fd process, KilledGroup& victim) {

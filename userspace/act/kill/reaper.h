@@ -19,6 +19,7 @@
 
 #include <headroom/units.h>
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <array>
@@ -27,7 +28,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -111,6 +111,7 @@ class Reaper {
   static constexpr std::size_t kCapacity = 64;
 
   void run(const std::stop_token& stop);
+  void wait(const std::vector<KilledGroup>& victims);
   void send(int descriptor, int kind, Instant killed_at);
   Request take();
   KilledGroup begin(const Request& taken);
@@ -123,7 +124,8 @@ class Reaper {
   std::mutex send_mutex_;  // taken by the loop and by the sentinel, for one dup()
   std::array<Slot, kCapacity> slots_;
   std::size_t next_in_ = 0, next_out_ = 0;
-  std::counting_semaphore<kCapacity + 1> pending_count_{0};
+  const Fd requested_;           // is signalled
+  std::vector<pollfd> watched_;  // of the thread alone
   std::atomic<std::uint64_t> limits_lifted_{0}, boosted_{0}, reaped_{0}, dropped_{0};
   std::jthread thread_;  // destroyed first: it uses the members above
 };

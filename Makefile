@@ -445,8 +445,8 @@ BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
 # A bench on each of these kernels, also after one that missed its bound; then it fails.
 on_kernels = missed=0; for kernel in $(2); do \
 	  tests/vm/bench-$(1) --kernel $$kernel --payload $(B)/payload --out $(B)/bench/$(1)-$$kernel.json || missed=1; done; exit $$missed
-.PHONY: bench-daemon bench-threshold bench-turn bench-scrape bench-page bench-evict bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
-bench: bench-sweep bench-daemon bench-threshold bench-turn bench-waits bench-scrape bench-page bench-evict bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-daemon bench-threshold bench-turn bench-scrape bench-page bench-evict bench-release bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
+bench: bench-sweep bench-daemon bench-threshold bench-turn bench-waits bench-scrape bench-page bench-evict bench-release bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
@@ -492,6 +492,10 @@ soak: deps ## the same load without faults: nothing may leak; KERNEL=… MINUTES
 bench-evict: deps ## fifty evictions under the fastest filler, and fifty beside moves, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)$(call on_kernels,evict,$(or $(KERNEL),6.1 6.12 newest))
+
+bench-release: deps ## how soon 4 GiB of a victim without CPU time are back, in the lab; KERNEL=… for another
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
+	$(Q)tests/vm/bench-release --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/release.json
 
 bench-burst: deps ## a latency-bound service at its CPU quota without cpuBurst and with it, and its neighbour, in the lab; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

@@ -5,6 +5,7 @@ import statistics
 import time
 
 from node import Node, Pod, kubelet_configuration
+from starved import holds, kill_by_hand, starve
 
 CORE = True
 KERNELS = ("6.12",)
@@ -18,10 +19,6 @@ def working_set(vm, pod):
     return int(vm.run(f"cat {pod.cgroup}/memory.current 2>/dev/null || echo 0").out)
 
 
-def holds(node, pod, mebibytes):
-    node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {mebibytes * MIB} ]", timeout=60)
-
-
 def metric(node, name):
     return sum(float(line.rsplit(" ", 1)[1]) for line in node.metrics().splitlines() if line.startswith(name))
 
@@ -30,31 +27,17 @@ def names(records):
     return [record["pod"]["name"] for record in records]
 
 
-def starve(node, number):
-    """A pod of 1 GiB in small pages, and four of a thousand times its weight that keep every CPU busy."""
-    victim = node.run_pod(Pod(f"starved-{number}"), "--hold 1G")
-    holds(node, victim, 1000)
-    node.vm.run(f"echo 1 > {victim.cgroup}/cpu.weight; echo 1 > {victim.cgroup.rsplit('/', 1)[0]}/cpu.weight")
-    busy = [node.run_script(Pod(f"busy-{number}-{i}", "guaranteed", {"cpu": "1"}, {"cpu": "1"}), "while :; do :; done",
-                            "CPUWeight=1000") for i in range(4)]
-    return victim, busy
-
-
-def killed_by_hand(node, number):
-    """Milliseconds from SIGKILL until nine tenths are back, where nothing helps; no more than half a minute."""
-    victim, busy = starve(node, number)
-    took = node.vm.run(f"""cd {victim.cgroup}/{victim.unit}; tenth=$(($(cat memory.current) / 10)); began=$(date +%s%3N)
-        echo 1 > cgroup.kill
-        while [ "$(cat memory.current 2>/dev/null || echo 0)" -gt $tenth ] && [ $(($(date +%s%3N) - began)) -lt 30000 ]
-        do sleep 0.05; done; echo $(($(date +%s%3N) - began))""", check=True, timeout=120).out
+def killed_by_hand(node):
+    victim, busy = starve(node, "alone", 1024)
+    took = kill_by_hand(node, victim)
     for pod in (*busy, victim):
         node.forget(pod)
-    return int(took)
+    return took
 
 
 def evicted(node, number):
     """Milliseconds from SIGKILL until all of it is back, with headroomd."""
-    victim, busy = starve(node, number)
+    victim, busy = starve(node, number, 1024)
     before, known = working_set(node.vm, victim), len(node.evictions())
     # The threshold is moved above what is available.
     node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 300}Mi"))
@@ -81,7 +64,7 @@ def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
         assert metric(node, 'headroom_kill_assists_total{result="limits_lifted"}') == GOES
         assert metric(node, "headroom_kill_assist_processes_boosted_total") >= GOES
         node.stop()
-        print(f"    nine tenths back after {killed_by_hand(node, 'alone')} ms where nothing helps")
+        print(f"    nine tenths back after {killed_by_hand(node)} ms where nothing helps")
 
 
 def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):

@@ -5,16 +5,13 @@ and a clock that jumps."""
 import time
 
 from node import Node, Pod, kubelet_configuration
+from starved import holds
 
 KERNELS = ("6.12",)
 MEMORY = "2G"
 METRICS_PORT = 9750
 MIB = 1 << 20
 SOFT = {"hard": "150Mi", "soft": "900Mi", "grace": "1s"}
-
-
-def holds(node, pod, mebibytes):
-    node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {mebibytes * MIB} ]")
 
 
 def uptime(vm) -> float:

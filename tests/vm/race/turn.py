@@ -2,7 +2,6 @@
 """A daemon's turn in the guest: it alone runs, with its own configuration, and leaves nothing for the next."""
 
 import contextlib
-import time
 
 from node import Node
 
@@ -18,7 +17,7 @@ def turn(node: Node, peer: Peer):
     peer.configure(node)
     node.vm.run(f"""swapoff -a; {f"swapon {SWAP}" if peer.swap else "true"}
         systemctl reset-failed {peer.service} 2>/dev/null; systemctl restart {peer.service}""", timeout=60, check=True)
-    time.sleep(SETTLE)
+    node.vm.run(f"sleep {SETTLE}", timeout=60, check=True)
     node.vm.run(f"systemctl is-active {peer.service} || {{ journalctl -u {peer.service} -n 30 -o cat; exit 1; }}", check=True)
     try:
         yield

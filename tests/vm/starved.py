@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A victim that gets next to no CPU time for its exit: for test_release and bench-release."""
+
+from node import Pod
+
+MIB = 1 << 20
+
+
+def holds(node, pod, mebibytes: int) -> None:
+    node.vm.wait_until(f"[ $(cat {pod.cgroup}/memory.current) -gt {mebibytes * MIB} ]", timeout=240)
+
+
+def starve(node, number, mebibytes: int):
+    """A pod of so much in small pages, and four of a thousand times its weight that keep every CPU busy."""
+    victim = node.run_pod(Pod(f"starved-{number}"), f"--hold {mebibytes}M")
+    holds(node, victim, mebibytes * 97 // 100)
+    node.vm.run(f"echo 1 > {victim.cgroup}/cpu.weight; echo 1 > {victim.cgroup.rsplit('/', 1)[0]}/cpu.weight")
+    busy = [node.run_script(Pod(f"busy-{number}-{i}", "guaranteed", {"cpu": "1"}, {"cpu": "1"}), "while :; do :; done",
+                            "CPUWeight=1000") for i in range(4)]
+    return victim, busy
+
+
+def kill_by_hand(node, victim, seconds: int = 30) -> int:
+    """Milliseconds from SIGKILL until nine tenths are back, where nothing helps; it is not waited for longer than so many seconds."""
+    took = node.vm.run(f"""cd {victim.cgroup}/{victim.unit}; tenth=$(($(cat memory.current) / 10)); began=$(date +%s%3N)
+        echo 1 > cgroup.kill
+        while [ "$(cat memory.current 2>/dev/null || echo 0)" -gt $tenth ] && [ $(($(date +%s%3N) - began)) -lt {1000 * seconds} ]
+        do sleep 0.05; done; echo $(($(date +%s%3N) - began))""", check=True, timeout=600).out
+    return int(took)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A victim that gets next to no CPU time for its exit: for test_release and bench-release."""
 
-from node import Pod
+from node import Pod, kubelet_configuration
 
 MIB = 1 << 20
 
@@ -27,3 +27,26 @@ def kill_by_hand(node, victim, seconds: int = 30) -> int:
         while [ "$(cat memory.current 2>/dev/null || echo 0)" -gt $tenth ] && [ $(($(date +%s%3N) - began)) -lt {1000 * seconds} ]
         do sleep 0.05; done; echo $(($(date +%s%3N) - began))""", check=True, timeout=600).out
     return int(took)
+
+
+def kill_starved_by_hand(node, number, mebibytes: int, seconds: int = 30) -> int:
+    """As kill_by_hand(), beside what starves it."""
+    victim, busy = starve(node, number, mebibytes)
+    took = kill_by_hand(node, victim, seconds)
+    for pod in (*busy, victim):
+        node.forget(pod)
+    return took
+
+
+def reload_with(node, hard: str) -> None:
+    node.configure(kubelet_configuration(hard=hard))
+    node.vm.run("systemctl reload headroomd.service", check=True)
+
+
+def evict_below(node, mebibytes: int, timeout: float = 60) -> dict:
+    """The threshold is so much above what is available until a pod is evicted: the record of that."""
+    known = len(node.evictions())
+    reload_with(node, f"{(node.memory_available() >> 20) + mebibytes}Mi")
+    record = node.wait_for_evictions(known + 1, timeout)[-1]
+    reload_with(node, "100Mi")
+    return record

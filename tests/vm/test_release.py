@@ -5,7 +5,7 @@ import statistics
 import time
 
 from node import Node, Pod, kubelet_configuration
-from starved import holds, kill_by_hand, starve
+from starved import evict_below, holds, kill_starved_by_hand, starve
 
 CORE = True
 KERNELS = ("6.12",)
@@ -27,24 +27,11 @@ def names(records):
     return [record["pod"]["name"] for record in records]
 
 
-def killed_by_hand(node):
-    victim, busy = starve(node, "alone", 1024)
-    took = kill_by_hand(node, victim)
-    for pod in (*busy, victim):
-        node.forget(pod)
-    return took
-
-
 def evicted(node, number):
     """Milliseconds from SIGKILL until all of it is back, with headroomd."""
     victim, busy = starve(node, number, 1024)
-    before, known = working_set(node.vm, victim), len(node.evictions())
-    # The threshold is moved above what is available.
-    node.configure(kubelet_configuration(hard=f"{(node.memory_available() >> 20) + 300}Mi"))
-    node.vm.run("systemctl reload headroomd.service", check=True)
-    record = node.wait_for_evictions(known + 1)[-1]
-    node.configure(kubelet_configuration(hard="100Mi"))
-    node.vm.run("systemctl reload headroomd.service", check=True)
+    before = working_set(node.vm, victim)
+    record = evict_below(node, 300)
     assert record["pod"]["name"] == victim.name and record["outcome"] == "evicted", record
     assert record["memory_returned"] > 0.9 * before, record
     assert all(node.alive(pod) for pod in busy)
@@ -64,7 +51,7 @@ def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
         assert metric(node, 'headroom_kill_assists_total{result="limits_lifted"}') == GOES
         assert metric(node, "headroom_kill_assist_processes_boosted_total") >= GOES
         node.stop()
-        print(f"    nine tenths back after {killed_by_hand(node)} ms where nothing helps")
+        print(f"    nine tenths back after {kill_starved_by_hand(node, 'alone', 1024)} ms where nothing helps")
 
 
 def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):

@@ -115,7 +115,8 @@ class Lab:
     max_cpus  possible CPUs; plain_disks  further virtio disks, of 64 MiB each; max_memory  up to which plug_memory() goes
     cmdline   kernel words appended, e.g. "mitigations=auto"     keep_dir   where a failure leaves its evidence
     ports     network cards, eth0 and on; plugged_into   another machine's port(), which this one's eth0 is connected to
-    counted   time is counted in instructions: the same in every run, whatever else the machine does
+    counted   time is counted in instructions: the same in every run, whatever else the machine does. With a swap disk or
+              another disk, it is the host's while all CPUs wait
     exclusive one VM at a time on this machine: latencies mean nothing otherwise
     """
 
@@ -125,7 +126,7 @@ class Lab:
                  counted: bool = False, device_node: int | None = None, max_cpus: int = 0, plain_disks: int = 0,
                  max_memory: str = "", ports: int = 0, plugged_into: Path | None = None):
         self.kernel, self.payload, self.swap, self.disk, self.disk_iops = kernel, payload, swap, disk, disk_iops
-        self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted,
+        self.machine = qemu.Machine(memory, cpus, topology, numa, cmdline, counted=counted, waits_for_disks=bool(swap or disk),
                                     device_node=device_node, max_cpus=max_cpus, plain_disks=plain_disks,
                                     max_memory=max_memory, ports=ports, plugged_into=plugged_into)
         self.keep_dir, self.metrics_port, self.exclusive = keep_dir, metrics_port, exclusive

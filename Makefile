@@ -224,7 +224,8 @@ $(B)/asan/batch-%.o: $(B)/batch-%.cc $(B)/asan/tests.pch | $(BPF_SKEL)
 
 # What most files read first, and the tests' framework: read once.
 $(B)/asan/userspace.pch: TESTFLAGS += $(SANITIZE)
-$(B)/asan/%.pch: tests/support/precompiled/%.h
+# By name: make prefers a rule whose prerequisites are named, so files of tests/ would be compiled as if they were of the library.
+$(B)/asan/userspace.pch $(B)/asan/tests.pch: $(B)/asan/%.pch: tests/support/precompiled/%.h
 	$(call say,PCH,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANGXX) $(filter-out -MMD -MP,$(TESTFLAGS)) -E -x c++-header $< | sha256sum > $@.sum

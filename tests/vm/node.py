@@ -151,6 +151,10 @@ class Node:
     def metrics(self, path: str = "/metrics") -> str:
         return self.vm.run(f"curl -sS --max-time 10 http://127.0.0.1:{PORT}{path}", check=True).out
 
+    def metric(self, start: str) -> float:
+        """The sum of the series whose text begins so."""
+        return sum(float(line.rsplit(" ", 1)[1]) for line in self.metrics().splitlines() if line.startswith(start))
+
     def evictions(self) -> list[dict]:
         text = self.vm.run(f"cat {AUDIT} 2>/dev/null || true").out
         return [json.loads(line) for line in text.splitlines()]

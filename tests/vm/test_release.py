@@ -1,57 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Getting memory back: the starved, the frozen, the forking; many small ones; fillers together; a loop that hangs."""
+"""Getting memory back: the frozen, the forking; many small ones; fillers together; a loop that hangs."""
 
-import statistics
 import time
 
 from node import Node, Pod, kubelet_configuration
-from starved import evict_below, holds, kill_starved_by_hand, starve
+from starved import holds
 
 CORE = True
 KERNELS = ("6.12",)
 MEMORY = "3G"
 METRICS_PORT = 9750
 MIB = 1 << 20
-GOES = 3
-
-
-def working_set(vm, pod):
-    return int(vm.run(f"cat {pod.cgroup}/memory.current 2>/dev/null || echo 0").out)
-
-
-def metric(node, name):
-    return sum(float(line.rsplit(" ", 1)[1]) for line in node.metrics().splitlines() if line.startswith(name))
 
 
 def names(records):
     return [record["pod"]["name"] for record in records]
-
-
-def evicted(node, number):
-    """Milliseconds from SIGKILL until all of it is back, with headroomd."""
-    victim, busy = starve(node, number, 1024)
-    before = working_set(node.vm, victim)
-    record = evict_below(node, 300)
-    assert record["pod"]["name"] == victim.name and record["outcome"] == "evicted", record
-    assert record["memory_returned"] > 0.9 * before, record
-    assert all(node.alive(pod) for pod in busy)
-    for pod in (*busy, victim):
-        node.forget(pod)
-    took = record["latency"]["kill_to_exit_ms"]
-    print(f"    {before >> 20} MiB back {took:.0f} ms after SIGKILL, predicted {record['predicted']['release'] >> 20} MiB in "
-          f"{record['predicted']['release_ms']:.0f} ms")
-    return took
-
-
-def test_a_starved_victim_of_a_gigabyte_gives_it_all_back_within_a_second(vm):
-    with Node(vm) as node:
-        node.start(kubelet_configuration(hard="100Mi"))
-        took = [evicted(node, number) for number in range(GOES)]
-        assert statistics.median(took) < 1000, took
-        assert metric(node, 'headroom_kill_assists_total{result="limits_lifted"}') == GOES
-        assert metric(node, "headroom_kill_assist_processes_boosted_total") >= GOES
-        node.stop()
-        print(f"    nine tenths back after {kill_starved_by_hand(node, 'alone', 1024)} ms where nothing helps")
 
 
 def test_limits_of_a_slice_that_outlives_the_kill_are_restored(vm):
@@ -175,7 +138,7 @@ def test_the_sentinel_acts_while_the_loop_hangs(vm):
         vm.run(f"systemctl stop {halt}", check=True)
         record, = node.wait_for_evictions(1, timeout=30)
         assert record["pod"]["name"] == "hog", record
-        assert metric(node, "headroom_sentinel_kills_total") == 1 and metric(node, "headroom_loop_stalls_total") >= 1
+        assert node.metric("headroom_sentinel_kills_total") == 1 and node.metric("headroom_loop_stalls_total") >= 1
         # The loop turned again, and has nothing to add.
         time.sleep(2)
         assert len(node.evictions()) == 1 and node.alive(web)

@@ -332,10 +332,11 @@ Result<> BpfSweep::visit_updated() {
   return {};
 }
 
-// So many at a time as a call may visit: the rest is numbered after the next sweep.
+// So many at a time: the rest is numbered after the next sweep.
 void BpfSweep::number_cgroups() {
+  constexpr std::uint32_t kAtOnce = 4096;  // memory is allocated for each
   auto& state = *program_->bss;
-  state.walk_left = call_limit_;
+  state.walk_left = std::min(call_limit_, kAtOnce);
   state.updated_from = 0;
   numbered_ = call(program_->progs.sweep_number) && state.unnumbered == 0;
 }

@@ -70,12 +70,14 @@ class BpfSweep final : public CgroupSource {
     std::uint32_t groups = kAllGroups;
     std::uint32_t capacity = 16'384;  // records; 512 bytes each, mapped at open
     bool by_call = true;              // false: as on a kernel that cannot (before 6.10)
-    std::uint32_t call_limit = 4096;  // cgroups that one call visits, at most
-    bool updated_only = true;         // false: as on a kernel that does not say which were updated
-    bool index_table = true;          // false: as on a kernel that hides them (no KALLSYMS_ALL)
-    std::uint32_t io_devices = 256;   // block devices read for one cgroup, at most so many
-    std::uint32_t last_pass = 0;      // of the source that this one replaces: passes go on from it
-    LogLine log = {};                 // libbpf's own words while loading
+    // Cgroups that one call visits, at most: it keeps its CPU from other tasks, 0.45 us for each.
+    // The next call walks to where this one ended, past every cgroup in front.
+    std::uint32_t call_limit = 16'384;
+    bool updated_only = true;        // false: as on a kernel that does not say which were updated
+    bool index_table = true;         // false: as on a kernel that hides them (no KALLSYMS_ALL)
+    std::uint32_t io_devices = 256;  // block devices read for one cgroup, at most so many
+    std::uint32_t last_pass = 0;     // of the source that this one replaces: passes go on from it
+    LogLine log = {};                // libbpf's own words while loading
   };
 
   // Fails where the kernel has no BTF, no cgroup iterator (before 6.1) or refuses the program; the

@@ -27,10 +27,13 @@ class OnlineCpus : public testing::Test {
  protected:
   OnlineCpus() {
     std::filesystem::create_directories(dir_.path() / "devices/system/cpu");
-    std::ofstream(dir_.path() / "devices/system/cpu/online") << "0-9999\n";
+    set_online("0-9999");
     config_.state_dir = dir_.path() / "state";
     config_.settings = {
         {.path = "headroom.fastestFill", .entry = "", .value = "null", .origin = "default"}};
+  }
+  void set_online(const char* cpus) const {
+    std::ofstream(dir_.path() / "devices/system/cpu/online") << cpus << "\n";
   }
   static std::int64_t setting_of(const RunningConfig& running) {
     const auto settings = nlohmann::json::parse(running.settings().json());
@@ -45,7 +48,10 @@ constexpr std::int64_t kSocket = 614'400'000'000;
 
 TEST_F(OnlineCpus, FastestFillFollowsThem) {
   RunningConfig running(config_, dir_.path(), std::nullopt);
+  set_online("0");
+  running.adopt_online_cpus(dir_.path());
   EXPECT_LT(running.policy().fastest_fill, kSocket);
+  set_online("0-9999");
   EXPECT_TRUE(running.adopt_online_cpus(dir_.path()));
   EXPECT_EQ(running.policy().fastest_fill, kSocket);
   EXPECT_EQ(setting_of(running), kSocket);

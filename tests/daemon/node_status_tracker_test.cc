@@ -259,7 +259,7 @@ TEST_F(StatusOfNode, AnswersForAThousandPodsAtTheMostAndListsAHundredErrors) {
             "manifest:5002: more than 1000 pods");
   const std::string errors = admit_json(status, pods(250, "containers: []")).error().what;
   EXPECT_EQ(std::ranges::count(errors, '\n'), 100);
-  EXPECT_TRUE(errors.ends_with("\nand 150 more")) << errors;
+  EXPECT_TRUE(errors.ends_with("\nmanifest: and 150 more")) << errors;
 }
 
 TEST_F(StatusOfNode, AnswersWhetherAPodWouldBeAdmitted) {

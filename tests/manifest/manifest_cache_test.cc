@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two directories of manifests, read as they change.
+#include "manifest/manifest_cache.h"
+
 #include "config/temp_dir.h"
-#include "manifest/manifest_reader.h"
 
 #include <unistd.h>
 

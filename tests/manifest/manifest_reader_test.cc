@@ -3,13 +3,9 @@
 #include "manifest/manifest_reader.h"
 
 #include "config/rows.h"
-#include "config/temp_dir.h"
 #include "judge/resources/pod_resources.h"
 #include "support/cpu_time.h"
 
-#include <sys/stat.h>
-
-#include <filesystem>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -21,7 +17,6 @@ namespace headroom::observe {
 namespace {
 
 using test::RowName;
-using test::TempDir;
 using namespace std::chrono_literals;
 
 std::vector<std::string> said(const config::Diagnostics& diagnostics) {
@@ -380,101 +375,53 @@ const Growing kGrowing[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Growing, TimeToRead, testing::ValuesIn(kGrowing), RowName{});
 
-// The pods of a directory, or what is wrong with it.
-tl::expected<std::vector<Pod>, config::Diagnostics> load_manifests(
-    const std::filesystem::path& directory) {
-  Manifests manifests = read_manifests(directory);
-  if (!manifests.diagnostics.empty()) return tl::make_unexpected(std::move(manifests.diagnostics));
-  return std::move(manifests.pods);
+TEST(Errors, AreAHundredOfAFileAndTheirNumber) {
+  std::string text;
+  for (std::size_t i = 0; i < kMaxFileErrors + 3; ++i)
+    text += "---\nkind: Deployment\n";
+  const auto errors = said(parse_manifests(text, "f").diagnostics);
+  ASSERT_EQ(errors.size(), kMaxFileErrors + 1);
+  EXPECT_EQ(errors[kMaxFileErrors - 1], "f:200: kind Deployment: expected Pod");
+  EXPECT_EQ(errors.back(), "f: and 3 more");
 }
 
-TEST(Directory, RefusesAFileAboveOneMebibyte) {
-  TempDir dir;
-  const auto padded = [](std::size_t size) {
-    std::string text = kA + "# ";
-    return text.append(size - text.size(), 'x');
+TEST(Errors, AreCutOffBetweenTwoCharacters) {
+  const std::string intro = "kind ";
+  const std::string fits(kMaxErrorBytes - intro.size() - 1, 'x');
+  const auto errors =
+      said(parse_manifests("kind: " + fits + "\u00e4" + fits + "\n", "f").diagnostics);
+  EXPECT_EQ(errors, std::vector<std::string>{"f:1: " + intro + fits + "..."});
+}
+
+TEST(Errors, ThatAKubeletsPodIsShownWithAreLimited) {
+  std::string text = kA + "  tolerations:\n";
+  for (std::size_t i = 0; i < 2 * kMaxFileErrors; ++i)
+    text += "  - {operator: Unknown}\n";
+  const Manifests manifests =
+      parse_manifests(pod_with("  uid: u-1\n") + text.substr(kA.size()), "f", {.of_kubelet = true});
+  ASSERT_EQ(manifests.pods.size(), 1u);
+  EXPECT_EQ(manifests.pods[0].ignored_fields.size(), kMaxFileErrors);
+}
+
+TEST(Pods, AreLimitedAndTheFirstOneLeftOutIsNamed) {
+  const auto pods_of = [](const std::string& file, std::size_t count) {
+    ParsedFile parsed_file;
+    for (std::size_t i = 0; i < count; ++i) {
+      Pod pod;
+      pod.pod_namespace = "default";
+      pod.name = pod.uid = file + std::to_string(i);
+      parsed_file.found.push_back({std::move(pod), file});
+    }
+    return parsed_file;
   };
-  const auto file = dir.write("a.yaml", padded(kMaxManifestBytes));
-  EXPECT_TRUE(load_manifests(dir.path()));
-  dir.write("a.yaml", padded(kMaxManifestBytes + 1));
-  const auto pods = load_manifests(dir.path());
-  ASSERT_FALSE(pods);
-  EXPECT_EQ(said(pods.error()), std::vector<std::string>{file.string() + ": larger than 1 MiB"});
-}
-
-// To open a FIFO for reading waits for its writer, and some devices never end.
-TEST(Directory, RefusesWhatIsNoRegularFileWithoutWaiting) {
-  TempDir dir;
-  dir.write("a.yaml", kA);
-  ASSERT_EQ(::mkfifo((dir.path() / "b.yaml").c_str(), 0600), 0);
-  std::filesystem::create_symlink("/dev/zero", dir.path() / "c.yaml");
-  std::filesystem::create_directory(dir.path() / "d.yaml");
-  std::filesystem::create_symlink("e.yaml", dir.path() / "e.yaml");
-  const Manifests manifests = read_manifests(dir.path());
-  const std::string at = dir.path().string();
+  const ParsedFile first = pods_of("first", kMaxPods), second = pods_of("second", 2);
+  EXPECT_TRUE(merge_files({&first}).diagnostics.empty());
+  const Manifests all = merge_files({&first, &second});
+  EXPECT_EQ(all.pods.size(), kMaxPods);
   EXPECT_EQ(
-      said(manifests.diagnostics),
-      (std::vector<std::string>{
-          at + "/b.yaml: not a regular file", at + "/c.yaml: not a regular file",
-          at + "/d.yaml: not a regular file", at + "/e.yaml: Too many levels of symbolic links"}));
-  EXPECT_EQ(names(manifests.pods), std::vector<std::string>{"default/a"});
-}
-
-TEST(Directory, ReadsManifestsByNameAndPassesOverTheRest) {
-  TempDir dir;
-  dir.write("b.yml", kB);
-  dir.write("a.yaml", kA);
-  dir.write("c.json", R"({"apiVersion":"v1","kind":"List","items":[]})");
-  dir.write(".hidden.yaml", "nonsense");
-  dir.write("a.yaml~", "nonsense");
-  dir.write("a.yaml.bak", "nonsense");
-  dir.write(".a.yaml.swp", "nonsense");
-  dir.write("README", "nonsense");
-  const auto pods = load_manifests(dir.path());
-  ASSERT_TRUE(pods) << said(pods.error())[0];
-  EXPECT_EQ(names(*pods), (std::vector<std::string>{"default/a", "b/a"}));
-}
-
-TEST(Directory, ThatIsNotThereHoldsNoPods) {
-  TempDir dir;
-  const auto pods = load_manifests(dir.path() / "absent");
-  ASSERT_TRUE(pods);
-  EXPECT_TRUE(pods->empty());
-}
-
-TEST(Directory, AFileIsNone) {
-  TempDir dir;
-  const auto pods = load_manifests(dir.write("f", ""));
-  ASSERT_FALSE(pods);
-  EXPECT_EQ(said(pods.error())[0], (dir.path() / "f").string() + ": Not a directory");
-}
-
-TEST(Directory, AtRunTimeTheGoodOnesAreKept) {
-  TempDir dir;
-  dir.write("a.yaml", kA);
-  dir.write("b.yaml", "kind: Deployment\n");
-  std::filesystem::create_directory(dir.path() / "c.yaml");
-  const Manifests manifests = read_manifests(dir.path());
-  EXPECT_EQ(names(manifests.pods), (std::vector<std::string>{"default/a"}));
-  const std::string path = dir.path();
-  EXPECT_EQ(said(manifests.diagnostics),
-            (std::vector<std::string>{path + "/b.yaml:1: kind Deployment: expected Pod",
-                                      path + "/c.yaml: not a regular file"}));
-  EXPECT_FALSE(load_manifests(dir.path()));
-}
-
-TEST(Directory, AUidTwiceIsAMistakeAndTheFirstStays) {
-  TempDir dir;
-  dir.write("a.yaml", pod_with("  uid: u-1\n"));
-  dir.write("b.yaml", pod_with("  namespace: other\n  uid: u-1\n"));
-  const Manifests manifests = read_manifests(dir.path());
-  EXPECT_EQ(names(manifests.pods), (std::vector<std::string>{"default/a"}));
-  const std::string path = dir.path();
-  EXPECT_EQ(said(manifests.diagnostics),
-            (std::vector<std::string>{path +
-                                      "/b.yaml:1: pod other/a: duplicate uid u-1, it is "
-                                      "already at " +
-                                      path + "/a.yaml:1"}));
+      said(all.diagnostics),
+      std::vector<std::string>{
+          "second: pod default/second0 and those after it are left out: more than 8192 pods"});
 }
 
 }  // namespace

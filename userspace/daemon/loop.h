@@ -9,7 +9,7 @@
 #include "daemon/sources/event_loop.h"
 #include "daemon/sources/file_reader.h"
 #include "daemon/sources/pressure_watch.h"
-#include "manifest/manifest_reader.h"
+#include "manifest/manifest_cache.h"
 
 #include <headroom/result.h>
 

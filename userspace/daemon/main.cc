@@ -11,7 +11,7 @@
 #include "daemon/slices/slice_reconciler.h"
 #include "daemon/sources/node_sources.h"
 #include "daemon/startup.h"
-#include "manifest/manifest_reader.h"
+#include "manifest/manifest_cache.h"
 
 #include <exception>
 #include <filesystem>

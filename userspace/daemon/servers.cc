@@ -80,10 +80,8 @@ Json admission_json(const Pod& pod, const NodeState& node, const Admission& admi
           {"untolerated_preferred_taints", taints_json(admission.untolerated_preferred)}};
 }
 
-// Limits, since any user may call this: each pod is compared with all running pods, and every error
-// is copied.
+// A limit, since any user may call this: each pod is compared with all running pods.
 constexpr std::size_t kMaxPods = 1'000;
-constexpr std::size_t kMaxComplaints = 100;
 
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
@@ -106,14 +104,8 @@ Result<std::string> answer_admission(const report::NodeStatusRef& status,
   const observe::Manifests manifests =
       observe::parse_manifests(manifest, "manifest", {.max_pods = kMaxPods});
   std::vector<std::string> diagnostics;
-  for (const config::Diagnostic& diagnostic : manifests.diagnostics) {
-    if (diagnostics.size() == kMaxComplaints) {
-      diagnostics.push_back("and " + std::to_string(manifests.diagnostics.size() - kMaxComplaints) +
-                            " more");
-      break;
-    }
+  for (const config::Diagnostic& diagnostic : manifests.diagnostics)
     diagnostics.push_back(to_string(diagnostic));
-  }
   if (diagnostics.empty() && manifests.pods.empty())
     diagnostics.emplace_back("there is no Pod in it");
   if (!diagnostics.empty()) return failure(join_lines(diagnostics));

@@ -4,12 +4,7 @@
 #include "config/yaml/yaml.h"
 #include "manifest/pod_fields.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -21,6 +16,25 @@ using config::Diagnostic;
 using config::Diagnostics;
 using config::Int32;
 using config::Section;
+
+// An error may quote what was found.
+void shorten(std::string& text) {
+  if (text.size() <= kMaxErrorBytes) return;
+  std::size_t end = kMaxErrorBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;  // not within a character
+  text.resize(end);
+  text += "...";
+  text.shrink_to_fit();
+}
+
+// Drops the errors after the first `count`, and says how many these were.
+void keep_first(Diagnostics& errors, std::size_t count) {
+  if (errors.size() <= count) return;
+  const std::size_t dropped = errors.size() - count;
+  errors.resize(count);
+  errors.push_back({errors.back().file, 0, "and " + std::to_string(dropped) + " more"});
+}
 
 // One reading, of one file.
 class ManifestParser {
@@ -39,14 +53,17 @@ class ManifestParser {
 
   void file(const fs::path& path) {
     const auto read = config::read_file(path, kMaxManifestBytes);
-    if (read)
-      text(*read, path.string());
-    else
-      add_error(path.string(), 0, read.error().what);
+    if (!read) return add_error(path.string(), 0, read.error().what);
+    bytes_ = read->size();
+    text(*read, path.string());
   }
 
   ParsedFile take() {
-    return {std::move(found_), std::move(complaints_), std::move(containers_), options_.of_kubelet};
+    keep_first(complaints_, kMaxFileErrors);
+    for (Diagnostic& complaint : complaints_)
+      shorten(complaint.what);
+    return {std::move(found_), std::move(complaints_), std::move(containers_), options_.of_kubelet,
+            bytes_};
   }
 
  private:
@@ -95,8 +112,11 @@ class ManifestParser {
     if (options_.all_static) pod.is_static = true;
     const bool good = complaints_.size() == before;
     if (!good && !(options_.of_kubelet && says_its_rank(section))) return;
-    for (std::size_t i = before; i < complaints_.size(); ++i)
+    const std::size_t end = std::min(complaints_.size(), before + kMaxFileErrors);
+    for (std::size_t i = before; i < end; ++i) {
+      shorten(complaints_[i].what);
       pod.ignored_fields.push_back(complaints_[i].what);
+    }
     keep(section, std::move(pod), file);
   }
 
@@ -131,24 +151,24 @@ class ManifestParser {
   }
 
   ManifestOptions options_;
-  std::size_t read_ = 0;  // pods, good or not
+  std::size_t read_ = 0;   // pods, good or not
+  std::size_t bytes_ = 0;  // of the file
   std::vector<ParsedFile::ParsedPod> found_;
   Diagnostics complaints_;
   ContainerIds containers_;
 };
-
-bool is_manifest(const fs::path& path) {
-  const std::string name = path.filename();
-  const fs::path extension = path.extension();
-  return !name.starts_with(".") &&
-         (extension == ".yaml" || extension == ".yml" || extension == ".json");
-}
 
 Diagnostic duplicate(const ParsedFile::ParsedPod& found, const ParsedFile::ParsedPod& earlier) {
   return {found.file, found.line,
           "pod " + found.pod.pod_namespace + "/" + found.pod.name + ": duplicate uid " +
               found.pod.uid + ", it is already at " + earlier.file + ":" +
               std::to_string(earlier.line)};
+}
+
+Diagnostic surplus(const ParsedFile::ParsedPod& found) {
+  return {found.file, found.line,
+          "pod " + found.pod.pod_namespace + "/" + found.pod.name +
+              " and those after it are left out: more than " + std::to_string(kMaxPods) + " pods"};
 }
 
 }  // namespace
@@ -161,6 +181,7 @@ ParsedFile parse_manifest_file(const fs::path& file, const ManifestOptions& opti
 
 Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
   Manifests all;
+  bool full = false;
   std::map<std::string_view, const ParsedFile::ParsedPod*> by_uid;
   for (const ParsedFile* parsed_file : parsed_files) {
     Diagnostics& wrong = parsed_file->of_kubelet ? all.kubelet_complaints : all.diagnostics;
@@ -172,22 +193,17 @@ Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
         wrong.push_back(duplicate(found, *first->second));
         continue;
       }
+      if (all.pods.size() == kMaxPods) {
+        if (!std::exchange(full, true)) wrong.push_back(surplus(found));
+        break;
+      }
       all.pods.push_back(found.pod);
       if (parsed_file->of_kubelet) all.of_kubelet.insert(found.pod.uid);
     }
   }
+  keep_first(all.diagnostics, kMaxErrors);
+  keep_first(all.kubelet_complaints, kMaxErrors);
   return all;
-}
-
-std::vector<fs::path> manifest_files(const fs::path& directory, Diagnostics& diagnostics) {
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
-    if (is_manifest(at->path())) files.push_back(at->path());
-  if (error && error != std::errc::no_such_file_or_directory)
-    diagnostics.push_back({directory.string(), 0, error.message()});
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 Manifests parse_manifests(const std::string& text, const std::string& file,
@@ -196,76 +212,6 @@ Manifests parse_manifests(const std::string& text, const std::string& file,
   reading.text(text, file);
   const ParsedFile parsed_file = reading.take();
   return merge_files({&parsed_file});
-}
-
-Manifests read_manifests(const fs::path& directory, ManifestOptions options) {
-  ParsedFile errors;
-  std::vector<ParsedFile> parsed_files;
-  for (const fs::path& file : manifest_files(directory, errors.diagnostics))
-    parsed_files.push_back(parse_manifest_file(file, options));
-  std::vector<const ParsedFile*> all{&errors};
-  for (const ParsedFile& parsed_file : parsed_files)
-    all.push_back(&parsed_file);
-  return merge_files(std::move(all));
-}
-
-namespace {
-
-// A user that can write a manifest decides which pod is evicted first, and a pre-stop command in it
-// runs with the privileges of a container. "": only root can, or the user of this process.
-// headroom-kube, whose files hold no commands, has a user of its own.
-std::string writer_error(const fs::path& path, const ManifestOptions& options) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return "";  // it is not there, and is not read
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return "writable by its group or by others, so it is not read: remove the permission with "
-           "chmod go-w";
-  if (options.of_kubelet || info.st_uid == 0 || info.st_uid == ::geteuid()) return "";
-  return "owned by uid " + std::to_string(info.st_uid) +
-         ", so it is not read: its owner must be "
-         "root";
-}
-
-}  // namespace
-
-ManifestCache::FileVersion ManifestCache::file_version(const fs::path& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return {};
-  return {info.st_dev, info.st_ino, static_cast<std::uint64_t>(info.st_size),
-          info.st_ctim.tv_sec * 1'000'000'000 + info.st_ctim.tv_nsec};
-}
-
-Manifests ManifestCache::read(std::span<const ManifestSource> places) {
-  ParsedFile errors, kubelet_errors;
-  kubelet_errors.of_kubelet = true;
-  std::vector<const ParsedFile*> parsed_files;
-  for (auto& [path, cached] : files_)
-    cached.seen = false;
-  const auto only_root_writes = [&](const fs::path& path, const ManifestOptions& options) {
-    std::string error = writer_error(path, options);
-    if (error.empty()) return true;
-    (options.of_kubelet ? kubelet_errors : errors)
-        .diagnostics.push_back({path.string(), 0, std::move(error)});
-    return false;
-  };
-  for (const ManifestSource& place : places) {
-    if (!only_root_writes(place.directory, place.options)) continue;
-    for (const fs::path& file : manifest_files(place.directory, errors.diagnostics)) {
-      if (!only_root_writes(file, place.options)) continue;
-      // Before it is read: one that is written while we do is read again.
-      const FileVersion version = file_version(file);
-      CachedFile& cached = files_[file.native()];
-      if (cached.version != version)
-        cached = {version, parse_manifest_file(file, place.options), false};
-      cached.seen = true;
-      parsed_files.push_back(&cached.parsed_file);
-    }
-  }
-  parsed_files.push_back(&errors);
-  parsed_files.push_back(&kubelet_errors);
-  Manifests manifests = merge_files(std::move(parsed_files));
-  std::erase_if(files_, [](const auto& each) { return !each.second.seen; });
-  return manifests;
 }
 
 }  // namespace headroom::observe

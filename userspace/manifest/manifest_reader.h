@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests: the v1 Pods a directory of YAML or JSON files describes.
+// Manifests: the v1 Pods that YAML or JSON files describe.
 //
 // What is read is what eviction and admission need: identity, resources, priority, grace, where it
 // may be placed. The rest of a Pod's
@@ -13,11 +13,8 @@
 #include <headroom/pod.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +25,12 @@ namespace headroom::observe {
 
 // Of one file, and of one request: to read it takes many times as much memory, which is locked.
 inline constexpr std::size_t kMaxManifestBytes = 1u << 20;
+// Of one file; the others are counted in one more. An error that is longer is cut off.
+inline constexpr std::size_t kMaxFileErrors = 100;
+inline constexpr std::size_t kMaxErrorBytes = 512;
+// Of all files together.
+inline constexpr std::size_t kMaxErrors = 1'000;
+inline constexpr std::size_t kMaxPods = 8'192;
 
 struct ManifestOptions {
   // The kubelet calls a pod static when it runs it from a file, and never evicts one. Our directory
@@ -65,22 +68,15 @@ struct ParsedFile {
   config::Diagnostics diagnostics;
   ContainerIds containers;
   bool of_kubelet = false;
+  std::size_t bytes = 0;  // of its text
 };
 ParsedFile parse_manifest_file(const std::filesystem::path& file, const ManifestOptions& options);
-// In order: of pods with one uid the first stays, and the second is complained of.
+// In order: of pods with one uid the first stays, and the second is complained of. At most kMaxPods
+// and kMaxErrors, and an error that says so.
 Manifests merge_files(std::vector<const ParsedFile*> parsed_files);
-// By name; a directory that is not there has none.
-std::vector<std::filesystem::path> manifest_files(const std::filesystem::path& directory,
-                                                  config::Diagnostics& diagnostics);
-
 // One file: any number of documents, each a Pod, a PodList or a List of Pods.
 Manifests parse_manifests(const std::string& text, const std::string& file,
                           ManifestOptions options = {});
-
-// *.yaml, *.yml and *.json of the directory, by name; hidden and backup files are passed over. A
-// directory that is not there holds no pods. For a reload: good pods are kept whatever else is
-// wrong.
-Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions options = {});
 
 // The uid of a pod whose manifest has none, from its namespace and name alone: the same in every
 // run and on every node. It has the form of a UUID of version 8 (RFC 9562: vendor-specific). The
@@ -88,37 +84,5 @@ Manifests read_manifests(const std::filesystem::path& directory, ManifestOptions
 // static pods covers its host name and defaulted spec, which are unknown here; see
 // kubernetes.io/config.hash.)
 std::string derived_uid(std::string_view pod_namespace, std::string_view name);
-
-// ManifestCache: the manifests of some directories; a file is read again only when it changes.
-//
-// Parsing YAML takes a good part of a millisecond per pod, and a kubelet's pods change a few at a
-// time. A directory or a file that users other than root can write is an error, and is not read.
-
-struct ManifestSource {
-  std::filesystem::path directory;
-  ManifestOptions options;
-};
-
-class ManifestCache {
- public:
-  // Reads the files that changed. If two places have the same pod, the first counts.
-  Manifests read(std::span<const ManifestSource> places);
-
- private:
-  // Whether a file is still the one that was read: writing a new file creates a new inode.
-  struct FileVersion {
-    std::uint64_t device = 0, inode = 0, size = 0;
-    std::int64_t changed = 0;  // st_ctim, in nanoseconds
-    friend bool operator==(const FileVersion&, const FileVersion&) = default;
-  };
-  struct CachedFile {
-    FileVersion version;
-    ParsedFile parsed_file;
-    bool seen = false;
-  };
-  static FileVersion file_version(const std::filesystem::path& file);
-
-  std::map<std::string, CachedFile> files_;  // by path
-};
 
 }  // namespace headroom::observe

@@ -5,7 +5,7 @@
 #include "config/load/load.h"
 #include "ctl/common/dbus_client.h"
 #include "ctl/common/status_document.h"
-#include "manifest/manifest_reader.h"
+#include "manifest/manifest_cache.h"
 #include "observe/best_source.h"
 #include "observe/bpf/kernel_facts.h"
 #include "observe/bpf/lifecycle_watch.h"

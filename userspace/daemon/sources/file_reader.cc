@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/sources/file_reader.h"
 
+#include "base/clock.h"
 #include "base/file_io.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
@@ -9,6 +10,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -21,6 +23,10 @@ namespace {
 
 // Files that change together are read together: the delay after the first change.
 constexpr std::chrono::milliseconds kReadDelay{50};
+// After a reading, the next one waits so many times as long as that took, for so long at most: what
+// changes all the time does not take a CPU.
+constexpr int kRest = 4;
+constexpr std::chrono::seconds kMaxRest{10};
 // A directory that was removed and created again is found by polling.
 constexpr std::chrono::seconds kRetryPeriod{1}, kCheckPeriod{10};
 
@@ -131,7 +137,9 @@ class FileReader::Thread {
   void schedule_read() {
     int enabled = SD_EVENT_OFF;
     sd_event_source_get_enabled(read_timer_.get(), &enabled);
-    if (enabled == SD_EVENT_OFF) arm_timer(read_timer_, kReadDelay);
+    if (enabled != SD_EVENT_OFF) return;
+    const Duration rest = std::min<Duration>(kRest * reading_took_, kMaxRest);
+    arm_timer(read_timer_, std::max<Duration>(kReadDelay, rest));
   }
 
   // If the kubelet's own configuration is new or has changed since it was read.
@@ -143,7 +151,9 @@ class FileReader::Thread {
   }
 
   void read() {
+    const Instant began = observe::now();
     observe::Manifests manifests = cache_.read(places_.manifests);
+    reading_took_ = observe::now() - began;
     std::vector<std::string> errors;
     for (const auto* list : {&manifests.diagnostics, &manifests.kubelet_complaints})
       for (const config::Diagnostic& diagnostic : *list)
@@ -175,6 +185,7 @@ class FileReader::Thread {
   observe::ManifestCache cache_;
   std::string configz_;  // of the configuration that was read last
   Places places_;
+  Duration reading_took_{};
   std::vector<std::string> logged_errors_;  // of manifests, as last logged
   Event event_;
   EventSource read_timer_;

@@ -7,7 +7,7 @@
 
 #include "config/load/load.h"
 #include "judge/allocatable/amounts.h"
-#include "manifest/manifest_reader.h"
+#include "manifest/manifest_cache.h"
 
 #include <headroom/result.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "config/config.h"
-#include "manifest/manifest_reader.h"
+#include "manifest/manifest_cache.h"
 #include "observe/best_source.h"
 #include "observe/bpf/lifecycle_watch.h"
 #include "observe/bpf/memory_guard.h"

@@ -41,7 +41,8 @@ def test_they_do_not_exhaust_the_daemon(vm):
         for _ in range(3):  # changed files are read while the earlier ones are still in memory
             vm.run(f"rm -f {ETC}/manifests/*; /opt/headroom/bin/python3 /run/write.py {ETC}/manifests; sleep 20", timeout=300, check=True)
         vm.run(f"rm -f {ETC}/manifests/[1-4]-[ps]*", check=True)
-        node.run_pod(Pod("hog", "burstable", {"memory": "50Mi"}), "--hold 1M --after 2 --until 4G")
+        # Later than the thread rests after a long reading: it is described then.
+        node.run_pod(Pod("hog", "burstable", {"memory": "50Mi"}), "--hold 1M --after 30 --until 4G")
         node.wait_for_evictions(1, timeout=120)
         peak = int(vm.run("cat /sys/fs/cgroup$(systemctl show -P ControlGroup headroomd)/memory.peak", check=True).out)
         record = node.evictions()[0]

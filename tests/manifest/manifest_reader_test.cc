@@ -385,6 +385,17 @@ TEST(Errors, AreAHundredOfAFileAndTheirNumber) {
   EXPECT_EQ(errors.back(), "f: and 3 more");
 }
 
+TEST(Errors, OfOneTextAreLimitedWithThoseOfPodsThatAreThereTwice) {
+  std::string text;
+  for (int i = 0; i < 2; ++i)
+    text += "kind: Deployment\n---\n";
+  for (std::size_t i = 0; i < kMaxFileErrors + 2; ++i)
+    text += pod_with("  uid: u-1\n") + "---\n";
+  const auto errors = said(parse_manifests(text, "f").diagnostics);
+  ASSERT_EQ(errors.size(), kMaxFileErrors + 1);
+  EXPECT_EQ(errors.back(), "f: and 3 more");
+}
+
 TEST(Errors, AreCutOffBetweenTwoCharacters) {
   const std::string intro = "kind ";
   const std::string fits(kMaxErrorBytes - intro.size() - 1, 'x');

@@ -58,8 +58,8 @@ class ManifestParser {
     text(*read, path.string());
   }
 
-  ParsedFile take() {
-    keep_first(complaints_, kMaxFileErrors);
+  ParsedFile take(std::size_t max_errors) {
+    keep_first(complaints_, max_errors);
     for (Diagnostic& complaint : complaints_)
       shorten(complaint.what);
     return {std::move(found_), std::move(complaints_), std::move(containers_), options_.of_kubelet,
@@ -176,10 +176,10 @@ Diagnostic surplus(const ParsedFile::ParsedPod& found) {
 ParsedFile parse_manifest_file(const fs::path& file, const ManifestOptions& options) {
   ManifestParser reading(options);
   reading.file(file);
-  return reading.take();
+  return reading.take(kMaxFileErrors);
 }
 
-Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
+Manifests merge_files(std::vector<const ParsedFile*> parsed_files, std::size_t max_errors) {
   Manifests all;
   bool full = false;
   std::map<std::string_view, const ParsedFile::ParsedPod*> by_uid;
@@ -201,8 +201,8 @@ Manifests merge_files(std::vector<const ParsedFile*> parsed_files) {
       if (parsed_file->of_kubelet) all.of_kubelet.insert(found.pod.uid);
     }
   }
-  keep_first(all.diagnostics, kMaxErrors);
-  keep_first(all.kubelet_complaints, kMaxErrors);
+  keep_first(all.diagnostics, max_errors);
+  keep_first(all.kubelet_complaints, max_errors);
   return all;
 }
 
@@ -210,8 +210,9 @@ Manifests parse_manifests(const std::string& text, const std::string& file,
                           ManifestOptions options) {
   ManifestParser reading(options);
   reading.text(text, file);
-  const ParsedFile parsed_file = reading.take();
-  return merge_files({&parsed_file});
+  // Limited once, with the errors that merging finds: so their number is all that is left out.
+  const ParsedFile parsed_file = reading.take(SIZE_MAX);
+  return merge_files({&parsed_file}, kMaxFileErrors);
 }
 
 }  // namespace headroom::observe

@@ -72,9 +72,11 @@ struct ParsedFile {
 };
 ParsedFile parse_manifest_file(const std::filesystem::path& file, const ManifestOptions& options);
 // In order: of pods with one uid the first stays, and the second is complained of. At most kMaxPods
-// and kMaxErrors, and an error that says so.
-Manifests merge_files(std::vector<const ParsedFile*> parsed_files);
-// One file: any number of documents, each a Pod, a PodList or a List of Pods.
+// and `max_errors`, and an error that says so.
+Manifests merge_files(std::vector<const ParsedFile*> parsed_files,
+                      std::size_t max_errors = kMaxErrors);
+// One file: any number of documents, each a Pod, a PodList or a List of Pods. At most
+// kMaxFileErrors.
 Manifests parse_manifests(const std::string& text, const std::string& file,
                           ManifestOptions options = {});
 

@@ -4,6 +4,7 @@
 #include "daemon/sources/file_reader.h"
 
 #include "config/temp_dir.h"
+#include "support/cpu_time.h"
 
 #include <poll.h>
 
@@ -68,6 +69,47 @@ TEST(FileReader, ReadsManifestsAtOnceAndWheneverTheyChange) {
   news_with(*reader, [](const FileReader::News& news) {
     return news.manifests && news.manifests->pods.size() == 2;
   });
+}
+
+void write_pods(const fs::path& file, int count) {
+  const fs::path fresh = file.parent_path() / ".fresh";
+  std::ofstream text(fresh);
+  for (int i = 0; i < count; ++i)
+    text << "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p" << i
+         << "}\nspec: {containers: [{name: main}]}\n";
+  text.close();
+  fs::rename(fresh, file);
+}
+
+// The CPU time of the fastest of three readings.
+std::chrono::duration<double> time_to_read(const std::vector<observe::ManifestSource>& places) {
+  double least = 1e9;
+  for (int run = 0; run < 3; ++run) {
+    const double before = test::thread_cpu_seconds();
+    observe::ManifestCache().read(places);
+    least = std::min(least, test::thread_cpu_seconds() - before);
+  }
+  return std::chrono::duration<double>(least);
+}
+
+// The second reading comes after a rest of four times the first. Without one it would be over in
+// twice the time of a reading, which is far longer than the delay that files are read after.
+TEST(FileReader, RestsSeveralTimesAsLongAsAReadingTook) {
+  const test::TempDir dir;
+  const std::vector<observe::ManifestSource> places{{dir.path(), {}}};
+  const auto pods_are = [](std::size_t count) {
+    return [count](const FileReader::News& news) {
+      return news.manifests && news.manifests->pods.size() == count;
+    };
+  };
+  write_pods(dir.path() / "pods.yaml", 500);
+  const auto reader = start([](const Amounts&) { return loaded_with(""); });
+  reader->watch({.manifests = places, .run_dir = {}, .configz = {}});
+  news_with(*reader, pods_are(500));
+  const auto read_at = std::chrono::steady_clock::now();
+  write_pods(dir.path() / "pods.yaml", 501);
+  news_with(*reader, pods_are(501));
+  EXPECT_GE(std::chrono::steady_clock::now() - read_at, 3 * time_to_read(places));
 }
 
 TEST(FileReader, FindsADirectoryThatIsMadeLater) {

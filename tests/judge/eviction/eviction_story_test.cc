@@ -458,6 +458,31 @@ TEST_P(CheckSchedule, IsDueWhenTheHeadroomCouldBeUsedUp) {
   EXPECT_EQ(story.verdict.next_check, at_ms(0) + GetParam().wait);
 }
 
+struct VictimWatchCase {
+  const char* name;
+  Bytes available;
+  Duration wait;
+};
+class VictimWatch : public testing::TestWithParam<VictimWatchCase> {};
+INSTANTIATE_TEST_SUITE_P(MemoryLeft, VictimWatch,
+                         testing::Values(VictimWatchCase{"much", 199_MiB, milliseconds(20)},
+                                         VictimWatchCase{"forty_milliseconds_of_the_fastest_fill",
+                                                         40_MiB, milliseconds(10)},
+                                         VictimWatchCase{"little", 8_MiB, milliseconds(5)},
+                                         VictimWatchCase{"none", 0_MiB, milliseconds(5)}),
+                         [](const auto& row) { return row.param.name; });
+TEST_P(VictimWatch, IsNoCloserThanTheMemoryLeftAsksFor) {
+  Policy policy = hard_below(200_MiB);
+  policy.fastest_fill = (1000_MiB).count;
+  Story story(policy);
+  story.pod("hog", 2_GiB);
+  story.step(0, GetParam().available);
+  ASSERT_EQ(story.decided(), Lines{"kill hog"});
+  EXPECT_EQ(story.verdict.next_check, at_ms(5)) << "whether the signal was sent";
+  story.step(5, GetParam().available);
+  EXPECT_EQ(story.verdict.next_check, at_ms(5) + GetParam().wait);
+}
+
 TEST(CheckSchedule, MemoryLeftIsTheDistanceToTheNearestMemoryThreshold) {
   Policy policy = hard_below(200_MiB);
   policy.thresholds.push_back(below(Signal::kMemoryAvailable, (500_MiB).count));

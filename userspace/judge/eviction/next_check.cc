@@ -24,8 +24,11 @@ constexpr double kFastestFork = 100'000;
 constexpr Duration kSlowFloor = milliseconds(20);
 // Soft thresholds are graced in seconds: seeing one cross a moment late costs nothing.
 constexpr Duration kSoftFloor = milliseconds(100);
-// A dying pod is watched this closely; each look is a pass over every cgroup.
-constexpr Duration kVictimPeriod = milliseconds(5);
+// A dying pod is watched so closely; each look is a pass over every cgroup, on a CPU that the dying
+// processes may need. Where the kernel reports that a cgroup is empty, no look is needed for that.
+constexpr Duration kShortestVictimPeriod = milliseconds(5), kLongestVictimPeriod = milliseconds(20);
+// At the highest rate, so many looks are taken before the memory that is left is used up.
+constexpr int kLooksAtMemoryLeft = 4;
 // A threshold that is met while no pod can be evicted is checked again this often.
 constexpr Duration kRetryPeriod = milliseconds(100);
 
@@ -98,9 +101,21 @@ bool is_guarded(const Policy& policy, const ThresholdReading& reading, const Ver
          !reading.below_since && reading.available && reading.limit;
 }
 
-Duration time_until_victim_step(const History& history, Instant at, Duration ceiling) {
-  Duration soonest = ceiling;
-  for (const Victim& victim : history.victims) {
+Duration victim_period(const Policy& policy, const Verdict& verdict) {
+  Duration period = kLongestVictimPeriod;
+  for (const ThresholdReading& reading : verdict.thresholds) {
+    if (!is_memory(policy.thresholds[reading.index].signal) || !reading.available) continue;
+    const auto left = static_cast<double>(*reading.available);
+    const duration<double> until_used_up{left / static_cast<double>(policy.fastest_fill)};
+    period = std::min(period, duration_cast<Duration>(until_used_up / kLooksAtMemoryLeft));
+  }
+  return std::max(period, kShortestVictimPeriod);
+}
+
+Duration time_until_victim_step(const Policy& policy, const Verdict& verdict, Instant at) {
+  Duration soonest = policy.check_ceiling;
+  const Duration period = victim_period(policy, verdict);
+  for (const Victim& victim : verdict.after.victims) {
     switch (victim.phase) {
       case Victim::Phase::kTerminating:
         // Looked at now and then so that an early exit is noticed before its grace is over.
@@ -109,10 +124,10 @@ Duration time_until_victim_step(const History& history, Instant at, Duration cei
       case Victim::Phase::kPreStop:
       case Victim::Phase::kRemoving:
         soonest = std::min({soonest, victim.sigterm_due - at, Duration(kRetryPeriod)});
-        if (is_memory(victim.reason.signal)) soonest = std::min(soonest, kVictimPeriod);
+        if (is_memory(victim.reason.signal)) soonest = std::min(soonest, period);
         break;
       case Victim::Phase::kKilled:
-        soonest = std::min(soonest, kVictimPeriod);
+        soonest = std::min(soonest, period);
         break;
       case Victim::Phase::kTimedOut:
       case Victim::Phase::kDryRun:
@@ -168,7 +183,7 @@ std::optional<Instant> next_pod_stalls(const Policy& policy, const Snapshot& sna
 void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& verdict) {
   // An act just decided is looked after at once, and so is what came of one.
   const bool eventful = !verdict.decisions.empty() || !verdict.eviction_ends.empty();
-  Duration wait = eventful ? kVictimPeriod : policy.check_ceiling;
+  Duration wait = eventful ? kShortestVictimPeriod : policy.check_ceiling;
   Duration guarded_wait = policy.check_ceiling;  // what a guard spares us
   for (const ThresholdReading& reading : verdict.thresholds) {
     const Duration own = time_until_check(policy, reading, verdict, snapshot.at);
@@ -178,7 +193,7 @@ void plan_next_check(const Policy& policy, const Snapshot& snapshot, Verdict& ve
   if (const auto step = time_to_ladder_step(policy, snapshot, verdict))
     wait = std::min(wait, *step);
   if (is_reclaim_running(verdict.after)) wait = std::min<Duration>(wait, kRetryPeriod);
-  wait = std::min(wait, time_until_victim_step(verdict.after, snapshot.at, policy.check_ceiling));
+  wait = std::min(wait, time_until_victim_step(policy, verdict, snapshot.at));
   if (const auto timer = next_taint_timer(verdict.after, snapshot.at))
     wait = std::min(wait, *timer - snapshot.at);
   if (const auto due = next_pod_stalls(policy, snapshot, verdict))

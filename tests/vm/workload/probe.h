@@ -16,6 +16,7 @@ namespace probe {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kPeriod = 10 * kMillisecond, kWork = 4 * kMillisecond;
+constexpr std::int64_t kLightWork = kMillisecond / 4;
 constexpr std::int64_t kOnTime = 100 * kMillisecond;
 constexpr int kPagesTouched = 64;
 
@@ -60,7 +61,7 @@ inline std::int64_t faults() {
 }
 
 // It does not skip what is due: who has too little CPU falls behind, further and further.
-inline void run(std::uint64_t seconds, const Pages& held, const Pages& mapped) {
+inline void run(std::uint64_t seconds, std::int64_t work, const Pages& held, const Pages& mapped) {
   std::minstd_rand chance;
   for (std::uint64_t page = 0; page < mapped.count; ++page)
     static_cast<void>(mapped.at[page * 4096]);
@@ -71,7 +72,7 @@ inline void run(std::uint64_t seconds, const Pages& held, const Pages& mapped) {
     sleep_until(due);
     touch(held, chance);
     touch(mapped, chance);
-    const std::int64_t until = now(CLOCK_THREAD_CPUTIME_ID) + kWork;
+    const std::int64_t until = now(CLOCK_THREAD_CPUTIME_ID) + work;
     while (now(CLOCK_THREAD_CPUTIME_ID) < until) {
     }
     late.push_back(now(CLOCK_MONOTONIC) - due);

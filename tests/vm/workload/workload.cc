@@ -3,7 +3,7 @@
 //
 //   workload [--hold BYTES] [--rate BYTES] [--until BYTES] [--after SECONDS] [--deaf] [--exit]
 //   [--huge] [--random] [--churn] [--tasks N] [--map FILE] [--write FILE] [--log FILE]
-//   [--probe SECONDS] [--kind anonymous|pipes|sockets|page-tables|dentries|tmpfs]
+//   [--probe SECONDS] [--light] [--kind anonymous|pipes|sockets|page-tables|dentries|tmpfs]
 //
 // Touches --hold bytes at once, waits --after seconds, then touches --rate bytes a second (0: as
 // fast as it can) until --until are held, and sleeps, or ends with --exit. --deaf ignores SIGTERM.
@@ -12,11 +12,11 @@
 // chance and for ever: as the text of a program that does not fit. --random fills pages with what
 // no compressor makes smaller. --tasks starts so many threads first, --write one that writes to
 // FILE once --hold is held. --probe runs for so many seconds and says how late it was (probe.h);
-// the pages it needs are those of --hold and --map. --kind says what memory the ramp takes: the
-// kernel holds pipes, sockets, page tables and dentries; all of it ends with the process. --log
-// says in FILE when how much anonymous memory was taken: two 64-bit numbers for each MiB,
-// nanoseconds since boot and bytes, of which a process that is killed leaves what it had written.
-// Sizes take K, M, G.
+// the pages it needs are those of --hold and --map; --light: with next to no CPU time for each
+// request. --kind says what memory the ramp takes: the kernel holds pipes, sockets, page tables and
+// dentries; all of it ends with the process. --log says in FILE when how much anonymous memory was
+// taken: two 64-bit numbers for each MiB, nanoseconds since boot and bytes, of which a process that
+// is killed leaves what it had written. Sizes take K, M, G.
 #include "probe.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ struct Options {
   const char* write = nullptr;
   const char* log = nullptr;
   std::string kind = "anonymous";
-  bool deaf = false, exit = false, huge = false, random = false, churn = false;
+  bool deaf = false, exit = false, huge = false, random = false, churn = false, light = false;
 };
 
 std::uint64_t bytes(const char* text) {
@@ -71,6 +71,7 @@ bool* flag_named(const std::string& key, Options& options) {
   if (key == "--huge") return &options.huge;
   if (key == "--random") return &options.random;
   if (key == "--churn") return &options.churn;
+  if (key == "--light") return &options.light;
   return nullptr;
 }
 
@@ -333,8 +334,8 @@ int main(int argc, char** argv) {
   ::sleep(static_cast<unsigned>(options.after));
   ramp(options);
   if (options.probe > 0) {
-    probe::run(options.probe, {held, options.hold / 4096},
-               options.map ? map_file(options.map) : probe::Pages{});
+    probe::run(options.probe, options.light ? probe::kLightWork : probe::kWork,
+               {held, options.hold / 4096}, options.map ? map_file(options.map) : probe::Pages{});
     return 0;
   }
   if (options.exit) return 0;

@@ -254,6 +254,9 @@ class Lab:
     def plug_memory(self, size: str, node: int = 0) -> None:
         qemu.plug_memory(self.run_dir, size, node)
 
+    def plug_cpu(self) -> None:
+        qemu.plug_cpu(self.run_dir)
+
     def suspend(self, seconds: float) -> Result:
         """To idle, with every task frozen and every device off; the power button wakes it after so long."""
         woken = f"/run/lab-woken-{next(self._units)}"

@@ -5,6 +5,7 @@ import re
 import time
 from pathlib import Path
 
+from lab import Skip
 from node import Node, Pod, kubelet_configuration, unreclaimable
 
 MEMORY = "2G"
@@ -115,6 +116,38 @@ def test_forty_disks_in_one_cgroup_are_all_counted_through_bpf(vm):
                    if line.startswith(("container_fs_reads_bytes_total", "container_fs_writes_bytes_total"))
                    and pod.unit in line)
         assert ours == files, (ours, files)
+
+
+def cpus_of(node) -> int:
+    return int(node.status()["node"]["capacity"]["cpu"])
+
+
+def test_a_cpu_that_is_plugged_in_counts(vm):
+    """It is more capacity; and what a pod on it waits for and takes is seen: BPF maps have a part for each possible CPU."""
+    possible, present = vm.run("cat /sys/devices/system/cpu/possible /sys/devices/system/cpu/present").out.split()
+    if possible == present:
+        raise Skip(f"no CPU can be plugged in: {possible} are possible, as many as there are")
+    fresh = int(present.rpartition("-")[2]) + 1
+    switch = f"/sys/devices/system/cpu/cpu{fresh}/online"
+    with Node(vm) as node:
+        node.start(kubelet_configuration(hard="100Mi"))
+        before = cpus_of(node)
+        vm.plug_cpu()
+        vm.wait_until(f"[ -e {switch} ] && echo 1 > {switch} && grep -qx 1 {switch}", timeout=30)
+        for _ in range(40):
+            if cpus_of(node) == before + 1:
+                break
+            vm.run("sleep 1")
+        assert cpus_of(node) == before + 1, node.status()["node"]
+        pinned = node.run_script(Pod("pinned"), "while :; do :; done", f"CPUAffinity={fresh}", "CPUQuota=20%")
+        vm.run("sleep 10", timeout=60)
+        waited = next(pod for pod in node.status()["pods"] if pod["name"] == "pinned")
+        print(f"    {waited}")
+        hog = node.run_pod(Pod("hog"), "--hold 1M --until 16G", f"CPUAffinity={fresh}")
+        record, = node.wait_for_evictions(1)
+        assert record["pod"]["name"] == hog.name and node.alive(pinned), record
+        assert set(node.status()["sources"].values()) == {"bpf"}, node.status()["sources"]
+        assert node.kernel_oom_kills() == 0
 
 
 def test_memory_that_is_plugged_in_during_a_ramp_counts(vm):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import architecture, cache
+from .agent import InfrastructureError
 from .debian import BuildError, bootstrap, require_tools
 
 HERE = Path(__file__).resolve().parent
@@ -123,8 +124,8 @@ def network(machine: Machine, run_dir: Path) -> list[str]:
     return words
 
 
-def ask_monitor(run_dir: Path, commands: list[str], until: str) -> None:
-    """QEMU's, until what it has written, which is the commands' characters as well, contains this expression."""
+def ask_monitor(run_dir: Path, commands: list[str], until: str) -> str:
+    """QEMU's, until what it has written, which is the commands' characters as well, contains this expression: all of that."""
     with socket.socket(socket.AF_UNIX) as monitor:
         monitor.connect(f"{run_dir}/monitor.sock")
         monitor.settimeout(10)
@@ -133,6 +134,7 @@ def ask_monitor(run_dir: Path, commands: list[str], until: str) -> None:
             monitor.sendall(f"{command}\n".encode())
         while not re.search(until, answer, re.DOTALL):
             answer += monitor.recv(65536).decode(errors="replace")
+    return answer
 
 
 def plug_memory(run_dir: Path, size: str, node: int = 0) -> None:
@@ -140,6 +142,18 @@ def plug_memory(run_dir: Path, size: str, node: int = 0) -> None:
     ask_monitor(run_dir, [f"object_add memory-backend-ram,id=plugged-{node},size={size}",
                           f"device_add pc-dimm,id=dimm-{node},memdev=plugged-{node},node={node}", "info memory-devices"],
                 until=f"Memory device.*dimm-{node}")
+
+
+def plug_cpu(run_dir: Path) -> None:
+    """The first of those that are possible and not there, while the machine runs. Its kernel has it offline at first."""
+    listed = ask_monitor(run_dir, ["info hotpluggable-cpus"], until=r"Hotpluggable CPUs:.*\(qemu\)")
+    free = [each for each in listed.split("type: ")[1:] if "qom_path" not in each]
+    first = free[-1]  # the list begins with the last one
+    place = re.findall(r'([a-z]+-id): "(\d+)"', first)
+    words = [first.split('"')[1], "id=cpu-" + "-".join(number for _, number in place), *(f"{name}={number}" for name, number in place)]
+    answer = ask_monitor(run_dir, [f"device_add {','.join(words)}"], until=r"\(qemu\).*\(qemu\)")
+    if "Error" in answer:
+        raise InfrastructureError(f"plug in a CPU: {answer}")
 
 
 def press_power_button(run_dir: Path) -> None:

@@ -142,7 +142,9 @@ def test_a_cpu_that_is_plugged_in_counts(vm):
         pinned = node.run_script(Pod("pinned"), "while :; do :; done", f"CPUAffinity={fresh}", "CPUQuota=20%")
         vm.run("sleep 10", timeout=60)
         waited = next(pod for pod in node.status()["pods"] if pod["name"] == "pinned")
-        print(f"    {waited}")
+        seconds = waited["throttle_waits"]["ns"] / 1e9
+        print(f"    waited {seconds:.1f} s for its quota on CPU {fresh}")
+        assert seconds > 2, waited
         hog = node.run_pod(Pod("hog"), "--hold 1M --until 16G", f"CPUAffinity={fresh}")
         record, = node.wait_for_evictions(1)
         assert record["pod"]["name"] == hog.name and node.alive(pinned), record

@@ -446,12 +446,16 @@ BENCH_KERNELS = $(or $(KERNEL),6.12 newest)
 # A bench on each of these kernels, also after one that missed its bound; then it fails.
 on_kernels = missed=0; for kernel in $(2); do \
 	  tests/vm/bench-$(1) --kernel $$kernel --payload $(B)/payload --out $(B)/bench/$(1)-$$kernel.json || missed=1; done; exit $$missed
-.PHONY: bench-daemon bench-threshold bench-turn bench-scrape bench-page bench-evict bench-release bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
-bench: bench-sweep bench-daemon bench-threshold bench-turn bench-waits bench-scrape bench-page bench-evict bench-release bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
+.PHONY: bench-native bench-daemon bench-threshold bench-turn bench-scrape bench-page bench-evict bench-release bench-peers bench-swap bench-cpus bench-waits bench-burst bench-forecast bench-simulate
+bench: bench-sweep bench-native bench-daemon bench-threshold bench-turn bench-waits bench-scrape bench-page bench-evict bench-release bench-burst bench-forecast bench-peers bench-swap bench-cpus bench-simulate ## every benchmark; results under build/bench/, tables in docs/benchmarks.md
 	$(Q)bench/table
 bench-sweep: deps ## the sweep against a file reader, in the lab, up to 10,000 cgroups; KERNEL=… for one
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)$(call on_kernels,sweep,$(BENCH_KERNELS))
+
+bench-native: deps ## the sweep here, not emulated, if programs can be loaded; the machine must be quiet
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/sweep
+	$(Q)mkdir -p $(B)/bench && $(B)/bench/sweep --cgroups 1000,3000 --rounds 100 --json $(B)/bench/native.json || echo "bench-native: not measured"
 
 bench-daemon: deps ## CPU and memory of the daemon at 1,000 pods, in the lab
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made

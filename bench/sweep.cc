@@ -182,7 +182,8 @@ int main(int count, char** arguments) {
          << ", \"records\": " << cost.records << ", \"bpf_ns_per_cgroup\": " << cost.bpf
          << ", \"files_ns_per_cgroup\": " << cost.files << ", \"ratio\": " << cost.ratio()
          << ", \"resting_ns_per_cgroup\": " << cost.resting << ", \"kernel\": \"" << system.release
-         << "\"}";
+         << "\", \"all_controllers\": " << (root.unsupported_reason.empty() ? "true" : "false")
+         << "}";
   }
   if (options.json.empty()) return 0;
   std::ofstream file(options.json);

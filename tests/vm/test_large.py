@@ -9,7 +9,7 @@ from lab import Skip
 from node import Node, Pod, kubelet_configuration, unreclaimable
 
 MEMORY = "2G"
-MAX_CPUS = 240
+MAX_CPUS = 256
 NUMA = 8
 PLAIN_DISKS = 40
 MAX_MEMORY = "4G"

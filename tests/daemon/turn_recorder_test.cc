@@ -101,6 +101,42 @@ TEST_F(TurnRecorderTest, APolicyChangedInBetweenIsRecordedToo) {
   EXPECT_EQ(replayed->answers.size(), 1u);
 }
 
+// Made on another thread, those before the recording are not in it.
+TEST_F(TurnRecorderTest, PlansForLimitsAreRecorded) {
+  const auto plans = std::make_shared<LimitPlanQueue>();
+  TurnRecorder with_limits(policy(), nullptr, plans);
+  const auto add = [&](std::size_t count) {
+    std::thread([&] {
+      for (std::size_t i = 0; i < count; ++i)
+        plans->add({});
+    }).join();
+  };
+  const auto turn = [&](std::int64_t ms) {
+    const Snapshot now = story.snapshot(ms, 2_GiB);
+    judge(story.policy, now, history, verdict);
+    with_limits.record_turn(now, verdict, {});
+  };
+  Pipe pipe;
+  add(1);
+  turn(0);
+  ASSERT_TRUE(with_limits.start(std::move(pipe.to), 1s));
+  turn(10);
+  add(3);
+  turn(20);
+  add(LimitPlanQueue::kCapacity + 5);
+  turn(1'010);  // the last one
+  add(1);
+  EXPECT_EQ(with_limits.lost(), 5u);
+  auto tape = recording::TapeReader::open(pipe.drain());
+  ASSERT_TRUE(tape) << tape.error().what;
+  const auto replayed = recording::replay(*tape);
+  ASSERT_TRUE(replayed) << replayed.error().what;
+  EXPECT_EQ(replayed->limits.plans, 3 + LimitPlanQueue::kCapacity);
+  EXPECT_EQ(replayed->limits.lost, 5u);
+  EXPECT_TRUE(plans->take({}).plans.empty());
+  EXPECT_FALSE(plans->is_on());
+}
+
 TEST_F(TurnRecorderTest, OneAtATimeAndForAValidDuration) {
   Pipe first, second, third;
   EXPECT_FALSE(recorder.start(std::move(first.to), 0s));

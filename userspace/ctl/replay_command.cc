@@ -74,9 +74,10 @@ int run_replay(const ReplayOptions& options) {
   const auto replayed = recording::replay(*tape, other);
   if (!replayed) return print_usage_error(Error{options.file + ": " + replayed.error().what});
   print(*replayed, tape->header().wall_offset, options.json);
-  // A recording that was cut short can still replay identically: only turns lost in between count.
-  const bool same =
-      options.expect_same ? replayed->identical() && replayed->lost == 0 : replayed->same_acts();
+  // A recording that was cut short can still replay identically: only what is lost in between
+  // counts.
+  const bool whole = replayed->lost == 0 && replayed->limits.lost == 0;
+  const bool same = options.expect_same ? replayed->identical() && whole : replayed->same_acts();
   return same ? kSame : kDifferent;
 }
 
@@ -160,8 +161,17 @@ std::string heading(const Replayed& replayed, std::int64_t wall_offset) {
   return line;
 }
 
-std::string summary(const Replayed& replayed, bool any) {
-  if (!any) return "no decisions, neither in the recording nor in the replay\n";
+std::string limits_line(const recording::ReplayedLimits& limits) {
+  std::string line =
+      fmt::format("{} plans for pods near their memory limits: {}", limits.plans,
+                  limits.different == 0 ? "the same" : fmt::format("{} differ", limits.different));
+  if (limits.lost > 0) line += fmt::format("; {} lost", limits.lost);
+  return line + '\n';
+}
+
+std::string summary(const Replayed& replayed) {
+  if (replayed.answers.empty() && replayed.limits.different == 0)
+    return "no decisions, neither in the recording nor in the replay\n";
   if (replayed.identical()) return "identical\n";
   if (replayed.same_acts()) return "the same actions in the same turns; some numbers differ (~)\n";
   return "different: - only in the recording, + only in the replay\n";
@@ -222,7 +232,8 @@ std::string render_replay(const Replayed& replayed, std::int64_t wall_offset,
     text +=
         fmt::format("{} times the pods were ranked by the latest recorded sweep, not a new one\n",
                     replayed.extra_sweeps);
-  return text + summary(replayed, !replayed.answers.empty());
+  if (replayed.limits.plans + replayed.limits.lost > 0) text += limits_line(replayed.limits);
+  return text + summary(replayed);
 }
 
 std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
@@ -240,6 +251,10 @@ std::string replay_json(const Replayed& replayed, std::int64_t wall_offset) {
                    {"turn_count", replayed.turns},
                    {"lost", replayed.lost},
                    {"extra_sweeps", replayed.extra_sweeps},
+                   {"limit_plans",
+                    {{"count", replayed.limits.plans},
+                     {"different", replayed.limits.different},
+                     {"lost", replayed.limits.lost}}},
                    {"truncated", replayed.cut_short},
                    {"same_actions", replayed.same_acts()},
                    {"identical", replayed.identical()},

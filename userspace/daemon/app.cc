@@ -77,7 +77,7 @@ App::App(config::Config config, const observe::CgroupRoot& root, std::optional<E
       shadow_(config_.policy()),
       reporter_(reporter_setup()),
       system_use_(sources_.names(), config_.get()),
-      recorder_(config_.policy(), &system_use_),
+      recorder_(config_.policy(), &system_use_, workers_.limit_plans()),
       actuators_(root.mount, config_.get(), sources_),
       eviction_state_(config_.get().state_dir),
       engine_(config_.policy(), sources_.observer(), actuators_.for_mode(config_.policy().mode),

@@ -130,7 +130,7 @@ void BackgroundWorkers::update_pod_memory(const config::Config& config) {
         "is "
         "reclaimed or raised");
   start_or_clear(pod_memory_, wanted, act::memory_max_file(config.state_dir), root_.mount,
-                 config.state_dir);
+                 config.state_dir, limit_plans_);
   pod_memory_requested_at_ = {};
 }
 

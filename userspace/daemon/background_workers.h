@@ -9,6 +9,7 @@
 #include "daemon/limits/cpu_burst_worker.h"
 #include "daemon/limits/cpu_suppress_request.h"
 #include "daemon/limits/cpu_suppress_worker.h"
+#include "daemon/limits/limit_plan_queue.h"
 #include "daemon/limits/pod_memory_worker.h"
 #include "daemon/limits/pod_swap_request.h"
 #include "daemon/limits/pod_swap_worker.h"
@@ -65,6 +66,8 @@ class BackgroundWorkers {
   // Passes the workers' counters to the reporter.
   void report_to(report::NodeReporter& reporter) const;
 
+  std::shared_ptr<LimitPlanQueue> limit_plans() const { return limit_plans_; }
+
   // For the servers' threads.
   std::shared_ptr<report::PublishedCpusView> cpus_view() const { return cpus_view_; }
   std::shared_ptr<RepackQueue> repack_queue() const { return repack_queue_; }
@@ -85,6 +88,7 @@ class BackgroundWorkers {
   const std::shared_ptr<report::PublishedCpusView> cpus_view_ =
       std::make_shared<report::PublishedCpusView>();
   const std::shared_ptr<RepackQueue> repack_queue_ = std::make_shared<RepackQueue>();
+  const std::shared_ptr<LimitPlanQueue> limit_plans_ = std::make_shared<LimitPlanQueue>();
   std::vector<Pod> manifests_;                        // as last declared
   std::unique_ptr<SliceWorker> slices_;               // null: never switched on
   std::unique_ptr<CpuWorker> cpus_;                   // null: never switched on

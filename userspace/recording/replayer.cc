@@ -233,6 +233,14 @@ class Replayer {
   }
   void play(const Change& change) { adopt(change.policy, true); }
   void play(const SystemUse&) {}  // nothing was judged by it
+  // The other policy is of evictions: it says nothing of limits.
+  void play(const LimitPlans& made) {
+    if (policy_override_) return;
+    result_.limits.lost += made.lost;
+    result_.limits.plans += made.plans.size();
+    for (const PlannedLimit& planned : made.plans)
+      if (!is_same_again(planned)) ++result_.limits.different;
+  }
   void play(const End& end) {
     result_.lost += end.lost;
     result_.last = end.at;
@@ -322,11 +330,13 @@ class Replayer {
 }  // namespace
 
 bool Replayed::same_acts() const {
-  return std::all_of(answers.begin(), answers.end(),
+  return limits.different == 0 &&
+         std::all_of(answers.begin(), answers.end(),
                      [](const ReplayedTurn& answer) { return answer.same_acts; });
 }
 bool Replayed::identical() const {
-  return std::all_of(answers.begin(), answers.end(),
+  return limits.different == 0 &&
+         std::all_of(answers.begin(), answers.end(),
                      [](const ReplayedTurn& answer) { return answer.identical; });
 }
 

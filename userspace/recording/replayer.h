@@ -26,13 +26,21 @@ struct ReplayedTurn {
   bool identical = true;
 };
 
+// Plans for cgroups near their own limits (LimitPlans).
+struct ReplayedLimits {
+  std::uint64_t plans = 0;
+  std::uint64_t different = 0;  // of them
+  std::uint64_t lost = 0;       // that are not in the recording
+};
+
 struct Replayed {
   std::vector<ReplayedTurn>
       answers;  // of turns at which anything was decided or ended, there or here
   std::uint64_t turns = 0;
   std::uint64_t lost = 0;  // turns that are not in the recording
   std::uint64_t extra_sweeps =
-      0;  // looks the replay would have taken closer than the recording did
+      0;                  // looks the replay would have taken closer than the recording did
+  ReplayedLimits limits;  // by another policy: none
   Instant first, last;
   bool cut_short = false;
 

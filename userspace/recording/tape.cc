@@ -15,7 +15,15 @@ namespace {
 // Of format 9, after these: what evictions for cpu.pressure depend on, and its reading.
 // Of format 10: frames of system use.
 // Of format 11: at the end of a baseline, and after the reading of swap, the stalls of pods.
-enum Kind : char { kBaseline = 'B', kChange = 'P', kTurn = 'T', kSystemUse = 'S', kEnd = 'E' };
+// Of format 16: frames of limit plans.
+enum Kind : char {
+  kBaseline = 'B',
+  kChange = 'P',
+  kTurn = 'T',
+  kSystemUse = 'S',
+  kLimitPlans = 'L',
+  kEnd = 'E'
+};
 
 // An instant by itself, for those in the frame to be close to.
 std::int64_t count_of(Instant at) {
@@ -130,6 +138,10 @@ void TapeWriter::system_use(std::string& out, const SystemUse& use) {
   frame(out, kSystemUse, use.at, [&](Writer& io) { system_.write(io, use); });
 }
 
+void TapeWriter::limit_plans(std::string& out, const LimitPlans& made) {
+  frame(out, kLimitPlans, made.at, [&](Writer& io) { write(io, made); });
+}
+
 void TapeWriter::end(std::string& out, Instant at, std::uint64_t lost) {
   frame(out, kEnd, at, [&](Writer& io) { io(lost); });
 }
@@ -223,6 +235,12 @@ bool TapeReader::decode(char kind, std::string_view payload) {
       auto& use = frame_.emplace<SystemUse>();
       use.at = at;
       system_.read(io, use);
+      break;
+    }
+    case kLimitPlans: {
+      auto& made = frame_.emplace<LimitPlans>();
+      made.at = at;
+      read(io, made);
       break;
     }
     case kEnd: {

@@ -8,6 +8,7 @@
 // frame says that the recording ended on purpose.
 #pragma once
 
+#include "recording/limit_plans.h"
 #include "recording/pods_delta.h"
 #include "recording/system_use.h"
 #include "recording/wire.h"
@@ -30,7 +31,7 @@ namespace headroom::recording {
 inline constexpr std::string_view kMagic = "headroom recording\n";
 // Goes up by one whenever a shape changes. Recordings from kOldestFormat on are read: what was
 // added since then is written so that its absence can be seen. Others are refused.
-inline constexpr std::uint64_t kFormat = 15, kOldestFormat = 4;
+inline constexpr std::uint64_t kFormat = 16, kOldestFormat = 4;
 
 struct Header {
   std::string version;           // of the headroomd that wrote it
@@ -69,7 +70,7 @@ struct End {
   std::uint64_t lost = 0;  // turns after the last that is in it
 };
 
-using Frame = std::variant<Baseline, Change, Turn, SystemUse, End>;
+using Frame = std::variant<Baseline, Change, Turn, SystemUse, LimitPlans, End>;
 
 class TapeWriter {
  public:
@@ -84,6 +85,7 @@ class TapeWriter {
             std::span<const Outcome> outcomes);
   // Of the sweep of the turn before.
   void system_use(std::string& out, const SystemUse& use);
+  void limit_plans(std::string& out, const LimitPlans& made);
   void end(std::string& out, Instant at, std::uint64_t lost);
 
  private:

@@ -73,6 +73,30 @@ TEST_F(PodMemoryWorkerTest, RaisesAndLowersAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(state.path() / "memory-max.json"));
 }
 
+TEST_F(PodMemoryWorkerTest, WhatItPlansCanBePlannedAgain) {
+  const auto plans = std::make_shared<LimitPlanQueue>();
+  plans->switch_on();
+  {
+    PodMemoryWorker worker(tree.root(), state.path(), plans);
+    worker.request(request());
+    use(252);
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().raised_now == 1; }));
+    use(100);
+    ASSERT_TRUE(test::eventually([&] { return worker.counts().lowered >= 1; }));
+  }
+  const recording::LimitPlans made = plans->take(observe::now());
+  ASSERT_FALSE(made.plans.empty());
+  std::size_t raises = 0, lowerings = 0;
+  for (const recording::PlannedLimit& each : made.plans) {
+    EXPECT_EQ(each.cgroup, CgroupId{tree.id("pod")});
+    EXPECT_TRUE(recording::is_same_again(each));
+    raises += each.plan.raise_to.has_value() ? 1 : 0;
+    lowerings += each.plan.lower_to.has_value() ? 1 : 0;
+  }
+  EXPECT_GT(raises, 0u);
+  EXPECT_GT(lowerings, 0u);
+}
+
 TEST_F(PodMemoryWorkerTest, ANodeWithoutRoomRaisesNothing) {
   PodMemoryWorker worker(tree.root(), state.path());
   PodMemoryRequest wanted = request();

@@ -73,8 +73,10 @@ std::optional<std::int64_t> page_cache(const Fd& stat) {
 }  // namespace
 
 PodMemoryWorker::PodMemoryWorker(std::filesystem::path cgroup_root,
-                                 const std::filesystem::path& state_dir)
+                                 const std::filesystem::path& state_dir,
+                                 std::shared_ptr<LimitPlanQueue> plans)
     : root_(std::move(cgroup_root)),
+      plans_(std::move(plans)),
       file_(act::memory_max_file(state_dir)),
       overrides_(root_,
                  [this](const act::MemoryMaxOverrides::Found& found) { return file_.save(found); }),
@@ -188,11 +190,7 @@ void PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   if (judge_limits::is_near_limit(reading) || watched.history.original)
     if (const auto cache = page_cache(watched.stat))
       reading.held = std::max<std::int64_t>(*usage - *cache, 0);
-  watched.history = judge_limits::advance(watched.history, reading);
-  const bool needs_room = watched.history.original ||
-                          judge_limits::wants_raise(active_.limits, reading, watched.history);
-  const auto plan = judge_limits::plan_limit(active_.limits, reading, watched.history,
-                                             needs_room ? room(at) : std::nullopt);
+  const judge_limits::LimitPlan plan = this->plan(id, watched, reading);
   watched.near = reading.held.has_value();
   const auto count = static_cast<Duration::rep>(near_);
   watched.due = at + std::max(plan.next, reading.held ? kShareOfOne * count : plan.next);
@@ -200,6 +198,18 @@ void PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   if (plan.lower_to) lower(id, watched, *plan.lower_to);
   brake(id, watched, plan.brake);
   if (plan.reclaim > 0) reclaim(id, watched, plan.reclaim, at);
+}
+
+judge_limits::LimitPlan PodMemoryWorker::plan(CgroupId id, Watched& watched,
+                                              const LimitReading& reading) {
+  const judge_limits::LimitHistory before =
+      std::exchange(watched.history, judge_limits::advance(watched.history, reading));
+  const bool needs_room = watched.history.original ||
+                          judge_limits::wants_raise(active_.limits, reading, watched.history);
+  const auto left = needs_room ? room(reading.at) : std::nullopt;
+  const auto made = judge_limits::plan_limit(active_.limits, reading, watched.history, left);
+  if (reading.held) plans_->add({id, active_.limits, before, reading, left, made});
+  return made;
 }
 
 // Of what the node has above its threshold, less what earlier raises may still take.

@@ -10,6 +10,7 @@
 #include "base/file_io.h"
 #include "base/thread/latest_request.h"
 #include "base/thread/locked_value.h"
+#include "daemon/limits/limit_plan_queue.h"
 #include "daemon/limits/pod_memory_request.h"
 #include "judge/limits/cold_memory.h"
 #include "judge/limits/limit_plan.h"
@@ -30,7 +31,9 @@ namespace headroom::daemon {
 
 class PodMemoryWorker {
  public:
-  PodMemoryWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
+  // What is planned near a limit is added to `plans`.
+  PodMemoryWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir,
+                  std::shared_ptr<LimitPlanQueue> plans = std::make_shared<LimitPlanQueue>());
   // Lowers what it raised, as far as that goes at once.
   ~PodMemoryWorker();
   PodMemoryWorker(const PodMemoryWorker&) = delete;
@@ -60,6 +63,8 @@ class PodMemoryWorker {
   // Returns when the next one is due.
   Instant check_due_limits();
   void check_limit(CgroupId id, Watched& watched, Instant at);
+  judge_limits::LimitPlan plan(CgroupId id, Watched& watched,
+                               const judge_limits::LimitReading& reading);
   std::optional<std::int64_t> room(Instant at);
   std::int64_t granted() const;
   void raise(CgroupId id, Watched& watched, std::int64_t to);
@@ -70,6 +75,7 @@ class PodMemoryWorker {
   void publish();
 
   const std::filesystem::path root_;
+  const std::shared_ptr<LimitPlanQueue> plans_;
   const act::MemoryMaxFile file_;
   act::MemoryMaxOverrides overrides_;
   act::ReclaimThreads limit_reclaim_, cold_reclaim_;

@@ -143,6 +143,12 @@ bool RecordingStream::write_turn(const Policy& policy, const Snapshot& snapshot,
   return true;
 }
 
+bool RecordingStream::write_limit_plans(const recording::LimitPlans& made) {
+  frame_.clear();
+  tape_.limit_plans(frame_, made);
+  return has_baseline_ && writer_.push(frame_);
+}
+
 void RecordingStream::change(const Policy& policy) {
   if (!has_baseline_) return;
   frame_.clear();
@@ -161,6 +167,7 @@ Result<std::string> TurnRecorder::start(Fd pipe, std::chrono::seconds length) {
   if (stream_ && !stream_->done())
     return failure("a recording is in progress; try again when it is over");
   stream_ = std::make_shared<RecordingStream>(std::move(pipe), length, wall_offset());
+  limit_plans_->switch_on();
   active_ = true;
   return fmt::format(R"({{"seconds":{}}})", length.count());
 }
@@ -174,7 +181,19 @@ std::shared_ptr<RecordingStream> TurnRecorder::stream() {
 void TurnRecorder::finish(const std::shared_ptr<RecordingStream>& finished) {
   finished->close();
   const std::lock_guard lock(mutex_);
-  if (stream_ == finished) active_ = false;
+  if (stream_ != finished) return;
+  active_ = false;
+  limit_plans_->switch_off();
+}
+
+// Before the turn: after the last one nothing is written.
+void TurnRecorder::write_limit_plans(RecordingStream& stream, Instant at) {
+  const recording::LimitPlans made = limit_plans_->take(at);
+  if (made.plans.empty() && made.lost == 0) return;
+  if (stream.write_limit_plans(made))
+    lost_ += made.lost;
+  else
+    limit_plans_->lose(made);
 }
 
 void TurnRecorder::reconfigure(const Policy& policy) {
@@ -190,6 +209,7 @@ void TurnRecorder::record_turn(const Snapshot& snapshot, const Verdict& verdict,
   bool continues = false;
   try {
     const recording::SystemUse* system = system_ ? system_->read(snapshot) : nullptr;
+    write_limit_plans(*active, snapshot.at);
     continues = active->write_turn(policy_, snapshot, verdict, outcomes, system);
   } catch (const std::exception&) {
     // Out of memory: the recording ends early, which its reader notices.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/file_io.h"
+#include "daemon/limits/limit_plan_queue.h"
 #include "daemon/turn/system_use_reader.h"
 #include "recording/tape.h"
 
@@ -73,6 +74,8 @@ class RecordingStream {
   // Returns false when the recording is over. `system`: of this turn's sweep; null: not read.
   bool write_turn(const Policy& policy, const Snapshot& snapshot, const Verdict& verdict,
                   std::span<const Outcome> outcomes, const recording::SystemUse* system);
+  // False: they are not in the recording.
+  bool write_limit_plans(const recording::LimitPlans& made);
   void change(const Policy& policy);
   // No more turns follow.
   void close() { writer_.close(); }
@@ -99,9 +102,12 @@ class TurnRecorder {
  public:
   static constexpr std::chrono::seconds kMaxDuration = std::chrono::hours(24);
 
-  // `system` must outlive this; null: the use of system cgroups is not recorded.
-  explicit TurnRecorder(Policy policy, SystemUseReader* system = nullptr)
-      : policy_(std::move(policy)), system_(system) {}
+  // `system` must outlive this; null: the use of system cgroups is not recorded. `limit_plans` is
+  // on while a recording is.
+  explicit TurnRecorder(
+      Policy policy, SystemUseReader* system = nullptr,
+      std::shared_ptr<LimitPlanQueue> limit_plans = std::make_shared<LimitPlanQueue>())
+      : policy_(std::move(policy)), system_(system), limit_plans_(std::move(limit_plans)) {}
 
   // On any thread. Returns JSON with the length of the recording, or why it cannot start.
   Result<std::string> start(Fd pipe, std::chrono::seconds length);
@@ -111,15 +117,17 @@ class TurnRecorder {
   // To be called after every turn, before its history is committed.
   void record_turn(const Snapshot& snapshot, const Verdict& verdict,
                    std::span<const Outcome> outcomes);
-  // Turns that were lost, of all recordings.
+  // Turns and limit plans that were lost, of all recordings.
   std::uint64_t lost() const { return lost_; }
 
  private:
   std::shared_ptr<RecordingStream> stream();
+  void write_limit_plans(RecordingStream& stream, Instant at);
   void finish(const std::shared_ptr<RecordingStream>& finished);
 
   Policy policy_;
   SystemUseReader* system_;
+  const std::shared_ptr<LimitPlanQueue> limit_plans_;
   std::uint64_t lost_ = 0;
   std::atomic<bool> active_{false};
   std::mutex mutex_;

@@ -32,8 +32,9 @@ std::int64_t original_of(const LimitReading& reading, const LimitHistory& histor
 
 std::int64_t filled_in(const LimitHistory& history, double duration, std::int64_t least,
                        std::int64_t most) {
-  return std::clamp(static_cast<std::int64_t>(history.fill_rate * duration), least,
-                    std::max(least, most));
+  const double filled = history.fill_rate * duration;
+  return static_cast<std::int64_t>(
+      std::clamp(filled, static_cast<double>(least), static_cast<double>(std::max(least, most))));
 }
 
 bool is_raised(const LimitReading& reading, const LimitHistory& history) {
@@ -87,7 +88,7 @@ Duration until_next(const LimitPolicy& policy, const LimitReading& reading,
                                      : std::max(2 * history.fill_rate, kExpectedFill);
   const std::int64_t used = policy.reclaim ? reading.usage : needed(reading);
   const auto free = static_cast<double>(std::max<std::int64_t>(reading.max - used, 0));
-  const std::chrono::duration<double> left{free / 2 / fill};
+  const std::chrono::duration<double> left{std::min(free / 2 / fill, seconds_of(kCeiling))};
   return std::clamp(std::chrono::duration_cast<Duration>(left), kFloor, kCeiling);
 }
 

@@ -61,6 +61,8 @@ struct LimitPlan {
   std::optional<std::int64_t> lower_to{};
   Brake brake = Brake::kKeep;
   Duration next{0};  // until the next reading
+
+  friend bool operator==(const LimitPlan&, const LimitPlan&) = default;
 };
 // `room`: bytes that the node has above its threshold of memory.available, less what earlier raises
 // may still take; absent: not read, or unknown.

@@ -514,9 +514,9 @@ bench-peers: deps ## headroomd beside earlyoom, nohang, oomd and systemd-oomd, i
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
 	$(Q)tests/vm/bench-peers --kernel $(or $(KERNEL),6.12) --payload $(B)/payload --out $(B)/bench/peers.json
 
-bench-swap: deps ## the same on nodes with zram, zswap, fast and slow disk swap and none; for hours: MINUTES=… to begin no run after, PEERS=headroomd for it alone, RUNS=…
+bench-swap: deps ## the same on nodes with zram, zswap, fast and slow disk swap and none; for hours: MINUTES=… to begin no run after, PEERS=headroomd for it alone, RUNS=…, the others in the first BESIDE=… of them
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/payload/.made
-	$(Q)tests/vm/bench-swap --kernel $(KERNEL_OR_DEFAULT) --minutes $(or $(MINUTES),0) --runs $(or $(RUNS),0) $(if $(PEERS),--peers $(PEERS)) --payload $(B)/payload --out $(B)/bench/swap-$(KERNEL_OR_DEFAULT).json
+	$(Q)tests/vm/bench-swap --kernel $(KERNEL_OR_DEFAULT) --minutes $(or $(MINUTES),0) --runs $(or $(RUNS),0) $(if $(PEERS),--peers $(PEERS)) --beside $(or $(BESIDE),0) --payload $(B)/payload --out $(B)/bench/swap-$(KERNEL_OR_DEFAULT).json
 
 bench-turn: deps ## instructions of one turn in user space, by callgrind, here
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(B)/bench/turn

@@ -109,7 +109,8 @@ class Node:
     def __exit__(self, kind, *_):
         try:
             if kind is None:
-                self.decide_again()
+                for again in self.decide_again():
+                    assert again.code == 0, f"decided otherwise when replayed:\n{again.out}"
         finally:
             self.leave()
             self.vm.run("rm -f /var/tmp/recorder-*.rec")
@@ -130,11 +131,14 @@ class Node:
         self.vm.spawn(f"exec /opt/headroom/bin/headroomctl record --for 20m -o /var/tmp/{name}.rec", unit=name)
         self.vm.wait_until(f"[ -s /var/tmp/{name}.rec ]")
 
-    def decide_again(self) -> None:
+    def decide_again(self) -> list:
+        """Ends the recordings and decides once more: what headroomctl replay said of each."""
+        said = []
         for name in self.recorders:
             self.vm.run(f"systemctl kill -s INT {name}; while systemctl is-active -q {name}; do sleep 0.05; done", check=True)
-            again = self.vm.run(f"headroomctl replay --expect-same /var/tmp/{name}.rec", timeout=60)
-            assert again.code == 0, f"decided otherwise when replayed:\n{again.out}"
+            said.append(self.vm.run(f"headroomctl replay --expect-same /var/tmp/{name}.rec; code=$?; rm -f /var/tmp/{name}.rec; exit $code", timeout=120))
+        self.recorders.clear()
+        return said
 
     def stop(self) -> None:
         self.vm.run("systemctl stop headroomd.service; systemctl reset-failed headroomd.service; true", timeout=60)

@@ -16,8 +16,10 @@ using judge_limits::LimitPolicy;
 using judge_limits::LimitReading;
 
 constexpr float kHighestCeiling = 10;  // headroom.podLimits.rescue.ceiling
+// So that the highest limit of a damaged recording fits into 64 bits as well.
+constexpr std::int64_t kLargestSize = kLargest / 16;
 constexpr bool is_size(std::optional<std::int64_t> bytes) {
-  return !bytes || (*bytes >= 0 && is_possible(*bytes));
+  return !bytes || (0 <= *bytes && *bytes <= kLargestSize);
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ void PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   if (judge_limits::is_near_limit(reading) || watched.history.original)
     if (const auto cache = page_cache(watched.stat))
       reading.held = std::max<std::int64_t>(*usage - *cache, 0);
-  const judge_limits::LimitPlan plan = this->plan(id, watched, reading);
+  const judge_limits::LimitPlan plan = make_plan(id, watched, reading);
   watched.near = reading.held.has_value();
   const auto count = static_cast<Duration::rep>(near_);
   watched.due = at + std::max(plan.next, reading.held ? kShareOfOne * count : plan.next);
@@ -200,8 +200,8 @@ void PodMemoryWorker::check_limit(CgroupId id, Watched& watched, Instant at) {
   if (plan.reclaim > 0) reclaim(id, watched, plan.reclaim, at);
 }
 
-judge_limits::LimitPlan PodMemoryWorker::plan(CgroupId id, Watched& watched,
-                                              const LimitReading& reading) {
+judge_limits::LimitPlan PodMemoryWorker::make_plan(CgroupId id, Watched& watched,
+                                                   const LimitReading& reading) {
   const judge_limits::LimitHistory before =
       std::exchange(watched.history, judge_limits::advance(watched.history, reading));
   const bool needs_room = watched.history.original ||

@@ -63,8 +63,8 @@ class PodMemoryWorker {
   // Returns when the next one is due.
   Instant check_due_limits();
   void check_limit(CgroupId id, Watched& watched, Instant at);
-  judge_limits::LimitPlan plan(CgroupId id, Watched& watched,
-                               const judge_limits::LimitReading& reading);
+  judge_limits::LimitPlan make_plan(CgroupId id, Watched& watched,
+                                    const judge_limits::LimitReading& reading);
   std::optional<std::int64_t> room(Instant at);
   std::int64_t granted() const;
   void raise(CgroupId id, Watched& watched, std::int64_t to);

@@ -2,13 +2,12 @@
 // Recordings replayed: by their own policy, by another, damaged and cut short. (Every Story of
 // every other test is recorded and replayed as well.)
 #include "ctl/common/commands.h"
+#include "recording/replayed.h"
 #include "recording/replayer.h"
 #include "report/golden.h"
 #include "support/story.h"
 
 #include <headroom/cgroup_record.h>
-
-#include <random>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -24,14 +23,6 @@ Policy hard_below(Bytes value) {
   policy.thresholds = {memory_below(value)};
   policy.mode = Mode::kEnforce;
   return policy;
-}
-
-Replayed replayed(std::string bytes, const PolicyOverride& other = nullptr) {
-  auto tape = TapeReader::open(std::move(bytes));
-  EXPECT_TRUE(tape);
-  auto result = replay(*tape, other);
-  EXPECT_TRUE(result) << result.error().what;
-  return result ? *result : Replayed{};
 }
 
 PolicyOverride by(const Policy& policy) {
@@ -304,13 +295,7 @@ TEST(Replay, DamageIsAnErrorOrNoticedAndNeverMore) {
   Story story(hard_below(101_MiB));
   fill_until_killed(story);
   const std::string whole = story.recorded();
-  std::mt19937 random(7);  // NOLINT: the same every time
-  for (int i = 0; i < 10'000; ++i) {
-    std::string bytes = whole;
-    for (int flips = 0; flips < 3; ++flips)
-      bytes[random() % bytes.size()] = static_cast<char>(random());
-    if (auto tape = TapeReader::open(bytes)) static_cast<void>(replay(*tape));
-  }
+  replay_damaged(whole);
 }
 
 TEST(Replay, APassThatHardlyChangesTakesHardlyAnyRoom) {

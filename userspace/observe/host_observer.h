@@ -80,8 +80,11 @@ class PressureWindow {
 
 class FlushPlan {
  public:
-  // A flush is made after this many times the time that the last one took: one twentieth of a CPU.
-  static constexpr std::int64_t kPause = 19;
+  // Flushes take one CPU's time divided by this, at most: a twentieth.
+  static constexpr std::int64_t kShareOfCpu = 20;
+  // What they did not take in so long is saved: just before a limit is crossed several looks come
+  // within milliseconds, and one flush that took long must not put off those after it.
+  static constexpr Duration kSaved = std::chrono::seconds(2);
   // For how long a flush may be interrupted: some turns of the CPU's other tasks.
   static constexpr Duration kInterrupted = std::chrono::milliseconds(20);
   // What is filled meanwhile is missing from the reading, and the guard lets seven eighths of what
@@ -99,13 +102,19 @@ class FlushPlan {
   // The limits of memory.available, as of the last judgement.
   void set_limits(const Policy& policy, const Verdict& verdict);
   bool due(const std::optional<Observation>& available, Instant at) const;
-  void record(Instant began, Instant ended) { next_ = ended + kPause * (ended - began); }
+  // A flush; for as long as it took there is none again: what is decided is decided of this one.
+  void record(Instant began, Instant ended) {
+    const Duration took = ended - began;
+    affordable_ = std::max(affordable_, began - kSaved) + kShareOfCpu * took;
+    next_ = std::max(affordable_, ended + took);
+  }
 
  private:
   std::int64_t page_size_;
   std::int64_t error_ = 0;
   std::int64_t near_ = error_;  // a limit, in bytes
   std::vector<std::int64_t> limits_;
+  Instant affordable_{};  // when the share of a CPU has paid for all flushes made
   Instant next_{};
 };
 

@@ -82,14 +82,14 @@ def metric_bytes(vm, key: str) -> int:
     return int(vm.run(f"awk '/^{key}:/ {{print $2}}' /proc/meminfo").out) * 1024
 
 
-def test_reclaim_confined_to_one_node_is_not_the_nodes_shortage(vm):
-    """A pod whose cpuset has one NUMA node of eight runs that node full: the others have memory."""
+def expect_that_reclaim_of_one_node_is_no_shortage(vm, *properties: str):
+    """A pod that may use one NUMA node of eight runs that node full: the others have memory."""
     with Node(vm) as node:
         node.start(kubelet_configuration(hard="100Mi", pressure={"memory": {"threshold": "20%", "grace": "3s"}}))
         # More at once than the one thread of the kernel frees that reclaims for this node.
         node.run_script(Pod("confined"), """again() { while :; do "$@"; done 2>/dev/null; }
             again dd if=/dev/nvme0n1 of=/dev/null bs=1M &
-            for number in 1 2 3 4; do again /opt/headroom/bin/workload --hold 40M --exit & done; wait""", "AllowedMemoryNodes=6")
+            for number in 1 2 3 4; do again /opt/headroom/bin/workload --hold 40M --exit & done; wait""", *properties)
         vm.run("sleep 12", timeout=60)
         pod = next(pod for pod in node.status()["pods"] if pod["name"] == "confined")
         seconds = {cause: waits["ns"] / 1e9 for cause, waits in pod["stalls"].items()}
@@ -97,6 +97,14 @@ def test_reclaim_confined_to_one_node_is_not_the_nodes_shortage(vm):
         assert sum(seconds.values()) > 0.1, seconds
         assert seconds.get("global", 0) <= sum(seconds.values()) / 10, seconds
         assert node.status()["counters"]["evicted"] == 0 and node.alive(node.pods[0])
+
+
+def test_reclaim_confined_by_a_cpuset_is_not_the_nodes_shortage(vm):
+    expect_that_reclaim_of_one_node_is_no_shortage(vm, "AllowedMemoryNodes=6")
+
+
+def test_reclaim_confined_by_a_policy_is_not_the_nodes_shortage(vm):
+    expect_that_reclaim_of_one_node_is_no_shortage(vm, "NUMAPolicy=bind", "NUMAMask=6")
 
 
 def test_forty_disks_in_one_cgroup_are_all_counted_through_bpf(vm):

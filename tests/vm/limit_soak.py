@@ -6,7 +6,7 @@ from node import Node, Pod, kubelet_configuration
 
 MIB = 1 << 20
 LIMIT = 44  # MiB
-SHAPE = {"memory": "3G", "cpus": 2}
+SHAPE = {"memory": "3G", "cpus": 2, "counted": True}
 # What it holds goes with the inner process.
 WAVE = "while :; do /opt/headroom/bin/workload --hold 30M --rate 60M --until 56M --exit; sleep 2.6; done"
 
@@ -41,12 +41,13 @@ def run(vm, pods: int, lowerings: int, seconds: float) -> dict:
             vm.run("sleep 5", timeout=60)
             counts = node.status()["counters"]["pod_memory"]
         row = {"kernel": vm.run("uname -r").out.strip(), "pods": pods, "seconds": round(seconds_up(vm) - began)} | counts
+        living = [pod for pod in waves if node.alive(pod)]
         row |= {"oom_kills": node.kernel_oom_kills() - killed, "evictions": len(node.evictions()),
-                "died": [pod.name for pod in waves if not node.alive(pod)]}
-        for pod in waves:
+                "died": [pod.name for pod in waves if pod not in living]}
+        for pod in living:
             vm.run(f"systemctl kill -s STOP {pod.unit}", check=True)
         node.stop()
-        return row | {"left_raised": left_raised(vm, waves)}
+        return row | {"left_raised": left_raised(vm, living)}
 
 
 def faults(row: dict, lowerings: int) -> list[str]:

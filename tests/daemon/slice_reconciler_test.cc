@@ -159,6 +159,41 @@ TEST_F(SliceReconcilerTest, CountsDriftByFileAndCorrectsIt) {
   EXPECT_EQ(first().drift, (std::map<std::string, std::uint64_t>{{"cpu.weight", 1}}));
 }
 
+// One slice has all controllers but one, and systemd is asked to enable that.
+TEST_F(SliceReconcilerTest, WhatSystemdChangesWhileItMakesASliceIsNoDrift) {
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("kubereserved.slice", "cgroup.controllers", "cpu\n");
+  fs.write("kubereserved.slice", "cpu.weight", "20\n");
+  fs.write("kubereserved.slice", "memory.max", std::to_string((512_MiB).count) + "\n");
+  reconciler.reconfigure(options);
+  EXPECT_EQ(reconcile(0), Lines{"set kubereserved.slice MemoryAccounting"});
+  fs.write("kubereserved.slice", "cgroup.controllers", "cpu memory\n");
+  reconcile(10);
+  fs.write("kubereserved.slice", "cpu.weight", "100\n");  // the controller was taken and given back
+  reconcile(20);
+  systemd.answer();
+  EXPECT_EQ(reconcile(110), Lines{"set kubereserved.slice CPUWeight=20"});
+  fs.write("kubereserved.slice", "cpu.weight", "20\n");
+  systemd.answer();
+  reconcile(200);
+  fs.write("kubereserved.slice", "cpu.weight", "100\n");  // after both answers
+  EXPECT_EQ(reconcile(609).size(), 1u) << "corrected all the same";
+  EXPECT_TRUE(first().drift.empty()) << first().drift.begin()->first;
+}
+
+TEST_F(SliceReconcilerTest, ChecksAgainWhenWhatItMadeHasSettled) {
+  reconciler.reconfigure(options);
+  reconcile(0);
+  systemd.answer();
+  systemd.answer();
+  fs.add("", slice("kubereserved.slice"));
+  fs.write("kubereserved.slice", "cpu.weight", "20\n");
+  fs.write("kubereserved.slice", "memory.max", std::to_string((512_MiB).count) + "\n");
+  const auto ms = [](std::int64_t count) { return Instant(std::chrono::milliseconds(count)); };
+  EXPECT_EQ(reconciler.reconcile(ms(50)), ms(550));
+  EXPECT_EQ(reconciler.reconcile(ms(550)), std::nullopt);
+}
+
 TEST_F(SliceReconcilerTest, InObserveModeNothingIsCalled) {
   options.mode = SlicesMode::kObserve;
   fs.add("", slice("kubereserved.slice"));

@@ -97,6 +97,21 @@ TEST(SlicePlan, DriftIsCountedOnceUntilItIsCorrected) {
   EXPECT_EQ(slice.look(2000, there(raised)).drifted, FileNames{"memory.max"});
 }
 
+TEST(SlicePlan, WhileSlicesAreBeingMadeNothingIsConfirmedAndNothingDrifts) {
+  Looking slice;
+  const CgroupValues raised{.cpu_weight = CpuWeight{39}, .memory_max = 2_GiB};
+  slice.look(0, there(kWanted));
+  slice.history.settled = false;
+  const auto plan = slice.look(100, there(raised));
+  EXPECT_EQ(plan.drifted, FileNames{});
+  EXPECT_EQ(plan.write, CgroupValues{.memory_max = 1_GiB}) << "corrected all the same";
+  slice.look(200, there(kWanted));
+  slice.history.settled = true;
+  EXPECT_EQ(slice.look(300, there(raised)).drifted, FileNames{}) << "it was not confirmed before";
+  slice.look(400, there(kWanted));
+  EXPECT_EQ(slice.look(500, there(raised)).drifted, FileNames{"memory.max"});
+}
+
 TEST(SlicePlan, AChangedTargetIsNoDrift) {
   Looking slice;
   slice.look(0, there(kWanted));

@@ -67,7 +67,7 @@ void SliceReconciler::use(act::UnitManager* units, std::string why) {
   units_ = units;
   unavailable_reason_ = std::move(why);
   for (auto& [path, slice] : slices_)
-    slice.busy = false;
+    slice.busy = slice.creating = false;
 }
 
 void SliceReconciler::compute_desired() {
@@ -109,8 +109,11 @@ Amounts SliceReconciler::share_of(Role role, const NodeAllocatable& node) const 
 std::optional<Instant> SliceReconciler::reconcile(Instant at) {
   std::optional<Instant> due;
   record_lowered(at);
+  const bool all_settled = settled(at);
+  if (!all_settled) due = settled_at_;
   for (const std::string& path : order_) {
     Slice& slice = slices_.at(path);
+    slice.history.settled = all_settled;
     inspect_slice(slice, at);
     if (options_.mode != SlicesMode::kEnforce) continue;
     set_huge_pages(slice);
@@ -120,6 +123,14 @@ std::optional<Instant> SliceReconciler::reconcile(Instant at) {
     if (waits && (!due || *slice.plan.due < *due)) due = slice.plan.due;
   }
   return due;
+}
+
+// Of all slices, not of one: a slice that is made changes the controllers of those beside it.
+bool SliceReconciler::settled(Instant at) {
+  const bool open =
+      std::ranges::any_of(slices_, [](const auto& slice) { return slice.second.creating; });
+  if (std::exchange(created_, false) || open) settled_at_ = at + kSettling;
+  return at >= settled_at_;
 }
 
 void SliceReconciler::inspect_slice(Slice& slice, Instant at) {
@@ -218,6 +229,7 @@ void SliceReconciler::correct_drift(Slice& slice, Instant at) {
 // The properties first, so that the slice is created with them.
 void SliceReconciler::begin(Slice& slice) {
   slice.busy = true;
+  slice.creating = slice.plan.create;
   const std::string path = slice.wanted.path;
   const std::string unit = unit_of(path);
   const bool start = slice.plan.create && !slice.reading.values;
@@ -265,6 +277,7 @@ act::UnitProperties SliceReconciler::properties(const Slice& slice) const {
 void SliceReconciler::ended(const std::string& path, const Result<>& result) {
   Slice& slice = slices_.at(path);
   slice.busy = false;
+  created_ = std::exchange(slice.creating, false) || created_;
   const std::string error = result ? "" : result.error().what;
   if (!error.empty() && error != slice.error) log::error("{}", error);
   slice.error = error;

@@ -43,6 +43,10 @@ class SliceReconciler {
   // again after the pause.
   static constexpr Duration kLowering = std::chrono::seconds(10);
   static constexpr Duration kLoweringPause = std::chrono::minutes(1);
+  // systemd answers when a slice is to be made or to have another controller, and does it
+  // afterwards; on the way it may take a controller from the slices beside it for a moment. What is
+  // read in this time after its last answer is no drift.
+  static constexpr Duration kSettling = std::chrono::milliseconds(500);
 
   // `request_check` is called after a change, to check again soon.
   SliceReconciler(observe::SliceReader reader, CpuSet possible_cpus,
@@ -70,7 +74,8 @@ class SliceReconciler {
     SliceHistory history;
     std::optional<Instant> read_at;
     std::optional<double> cpus;
-    bool busy = false;  // a call has no answer yet
+    bool busy = false;      // a call has no answer yet
+    bool creating = false;  // that call makes the slice or enables controllers
     std::string error;
     std::map<std::string, std::uint64_t> drift;
     report::LimitLoweringView lowering;
@@ -79,6 +84,7 @@ class SliceReconciler {
   };
 
   void compute_desired();
+  bool settled(Instant at);
   void inspect_slice(Slice& slice, Instant at);
   void count_drift(Slice& slice) const;
   void correct_drift(Slice& slice, Instant at);
@@ -100,6 +106,8 @@ class SliceReconciler {
   SliceOptions options_;
   act::UnitManager* units_ = nullptr;
   std::string unavailable_reason_;
+  bool created_ = false;  // systemd answered to `create` since the last check
+  Instant settled_at_{};
   std::string last_error_;               // the error in the options
   std::vector<std::string> order_;       // parents first
   std::map<std::string, Slice> slices_;  // by path; unwanted slices stay, for their counts

@@ -51,10 +51,12 @@ void delay_memory_limit(SlicePlan& plan, const SliceReading& reading, std::optio
 void compare(SlicePlan& plan, const CgroupValues& desired, const SliceReading& reading,
              std::optional<Bytes> step) {
   Difference difference = diff(desired, *reading.values, reading.page);
-  plan.drifted = drift(plan.after.confirmed, difference.write);
-  plan.after.confirmed =
+  const auto confirmed =
       without(without(cgroup_settings(desired), cgroup_settings(difference.write)),
               cgroup_settings(difference.unread));
+  const bool settled = plan.after.settled;
+  if (settled) plan.drifted = drift(plan.after.confirmed, difference.write);
+  plan.after.confirmed = settled ? confirmed : std::vector<CgroupSetting>{};
   plan.write = std::move(difference.write);
   plan.unread = std::move(difference.unread);
   plan.create = !reading.missing_controllers.empty();

@@ -27,8 +27,11 @@ struct SliceReading {
 struct SliceHistory {
   bool exists = false;
   std::vector<CgroupSetting> confirmed{};  // desired, and read back as desired before
-  unsigned attempts = 0;                   // attempts to correct it, since it was last correct
-  Instant not_before{};                    // the next attempt is not before
+  // False: systemd may still be making slices, and what is read lies between two states.
+  // Nothing is confirmed then, and no setting has drifted.
+  bool settled = true;
+  unsigned attempts = 0;  // attempts to correct it, since it was last correct
+  Instant not_before{};   // the next attempt is not before
 };
 
 struct SlicePlan {

@@ -179,7 +179,7 @@ TEST(Runs, AreListedWithTheirPods) {
 TEST(Run, TheNextAdmissionWaitsUntilThePodIsListed) {
   using namespace std::chrono_literals;
   const std::string with_pod =
-      report::status_json(test::sample_node(), test::sample_cgroups(), nullptr).dump();
+      test::status_json(test::sample_node(), test::sample_cgroups(), nullptr).dump();
   int fetched = 0;
   const auto fetch = [&]() -> Result<std::string> {
     ++fetched;

@@ -18,7 +18,7 @@ namespace {
 
 Status sample_status() {
   return *parse_status(
-      report::status_json(test::sample_node(), test::sample_cgroups(), nullptr).dump());
+      test::status_json(test::sample_node(), test::sample_cgroups(), nullptr).dump());
 }
 
 // One second and half a CPU later.
@@ -59,7 +59,7 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
                             .on_disk = 200 * kMiB};
   const auto shown = [&] {
     return render_status(
-        *parse_status(report::status_json(node, test::sample_cgroups(), nullptr).dump()), {});
+        *parse_status(test::status_json(node, test::sample_cgroups(), nullptr).dump()), {});
   };
   const auto has = [&](const char* line) { return shown().find(line) != std::string::npos; };
   EXPECT_TRUE(
@@ -78,7 +78,7 @@ TEST(Top, StatusShowsWhereTheMemoryIs) {
   EXPECT_TRUE(has("without swap:  120Mi = memory 60Mi, thrashing; the kubelet's value is 2Gi\n"))
       << shown();
   const auto status =
-      *parse_status(report::status_json(node, test::sample_cgroups(), nullptr).dump());
+      *parse_status(test::status_json(node, test::sample_cgroups(), nullptr).dump());
   EXPECT_NE(render_top(nullptr, status, {}).find("resident 700Mi (90Mi cold)"), std::string::npos);
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/sample.h"
 
+#include "report/status/status_json.h"
+
 #include <algorithm>
+
+#include <nlohmann/json.hpp>
 
 namespace headroom::test {
 
@@ -275,6 +279,12 @@ Eviction sample_eviction() {
   eviction.ending = report::Ending::kEvicted;
   eviction.memory_returned = 1_GiB;
   return eviction;
+}
+
+nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups,
+                                   report::QosOf qos_of, std::optional<std::size_t> most) {
+  return nlohmann::ordered_json::parse(report::status_text(
+      node, report::IndexedCgroupTable(cgroups), qos_of, most, nlohmann::ordered_json::object()));
 }
 
 }  // namespace headroom::test

@@ -7,7 +7,10 @@
 #include "report/view/node_view.h"
 
 #include <map>
+#include <optional>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace headroom::test {
 
@@ -42,6 +45,10 @@ NodeView sample_node();
 // Of 200 forecasts of the first predictor two were too low; the others know nothing.
 PeakForecast::Records sample_forecasts();
 report::NodeStatusRef sample_status();
+// The status document, read again.
+nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups,
+                                   report::QosOf qos_of,
+                                   std::optional<std::size_t> most = std::nullopt);
 // kubepods as it should be; the kube reserve changed by another writer; besteffort not there.
 report::SlicesRef sample_slices();
 Eviction sample_eviction();

@@ -197,11 +197,10 @@ HttpResponse PageRouter::status(const HttpRequest& request) {
     const auto cgroups = views_->cgroups.latest();
     const CgroupTable none;
     const IndexedCgroupTable table(cgroups ? *cgroups : none);
-    auto json = status_json(*node, table, qos_of_, most);
     top_waiters_.update(table);
-    json["kubernetes"] = kubernetes_json(setup_.kubernetes);
-    json["top_waiters"] = top_waiters_.json();
-    text = to_json_text(json);
+    text = status_text(
+        *node, table, qos_of_, most,
+        {{"kubernetes", kubernetes_json(setup_.kubernetes)}, {"top_waiters", top_waiters_.json()}});
   }
   return {200, kJson, text_body(std::move(text)),
           with_security_headers({{"Cache-Control", "no-store"}})};

@@ -20,13 +20,12 @@
 namespace headroom::report {
 
 // With `most`, "pods" lists no more than this many of each QoS class, those furthest above their
-// requests, and all that are being killed; "qos_classes" counts all in any case.
-nlohmann::ordered_json status_json(const NodeView& node, const IndexedCgroupTable& cgroups,
-                                   QosOf qos_of, std::optional<std::size_t> most = std::nullopt);
-nlohmann::ordered_json status_json(const NodeView& node, const CgroupTable& cgroups, QosOf qos_of,
-                                   std::optional<std::size_t> most = std::nullopt);
+// requests, and all that are being killed; "qos_classes" counts all in any case. The members of
+// `more`, an object, come last.
+std::string status_text(const NodeView& node, const IndexedCgroupTable& cgroups, QosOf qos_of,
+                        std::optional<std::size_t> most, const nlohmann::ordered_json& more);
 
-// The latest of both as text, with headroom-kube's status file as "kubernetes"; "{}" before the
+// Of what was published last, with headroom-kube's status file as "kubernetes"; "{}" before the
 // first publication. Called on any thread except the loop's.
 std::string status_text(const PublishedViews& views, QosOf qos_of,
                         const std::filesystem::path& kubernetes = {});

@@ -284,17 +284,23 @@ TEST(FlushPlan, TakesATwentiethOfACpuAtMost) {
   EXPECT_GE(flushes, 250);
 }
 
+// One threshold, of memory.available. Bytes, and bytes a second.
+void set_memory_limit(FlushPlan& plan, std::int64_t limit, std::int64_t fastest_fill) {
+  Policy policy;
+  policy.fastest_fill = fastest_fill;
+  policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity{}}};
+  Verdict verdict;
+  verdict.thresholds.resize(1);
+  verdict.thresholds[0].limit = limit;
+  plan.set_limits(policy, verdict);
+}
+
 // On 7.2 in the lab a flush took between 0.02 and 2.7 ms, because the other CPU's work lay between.
 // Where each put off the next one by 19 times as much, two looks 8 ms apart read the same, and the
 // guard was armed for more than was left: an eviction came 11 ms late.
 TEST(FlushPlan, IsDueAtEachLookJustBeforeALimitIsCrossed) {
   FlushPlan plan(2, 4096);
-  Policy policy;
-  policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity{}}};
-  Verdict verdict;
-  verdict.thresholds.resize(1);
-  verdict.thresholds[0].limit = 100 << 20;
-  plan.set_limits(policy, verdict);
+  set_memory_limit(plan, 100 << 20, 0);
   const Observation seen{.available = 101 << 20, .capacity = std::int64_t{1} << 30, .at = {}};
   using std::chrono::microseconds;
   Instant now(std::chrono::seconds(10));
@@ -310,13 +316,7 @@ TEST(FlushPlan, IsDueAtEachLookJustBeforeALimitIsCrossed) {
 // 20 MiB too much for 20 ms beside a program that removes cgroups.
 TEST(FlushPlan, IsDueWhereMemoryFillsUpWhileAnotherFlushIsInterrupted) {
   FlushPlan plan(2, 4096);
-  Policy policy;
-  policy.fastest_fill = std::int64_t{1} << 30;
-  policy.thresholds = {{.signal = Signal::kMemoryAvailable, .value = Quantity{}}};
-  Verdict verdict;
-  verdict.thresholds.resize(1);
-  verdict.thresholds[0].limit = 400 << 20;
-  plan.set_limits(policy, verdict);
+  set_memory_limit(plan, 400 << 20, std::int64_t{1} << 30);
   const std::int64_t near = plan.error() + 171798691;  // 1 GiB/s for 160 ms
   const auto seen = [&](std::int64_t left) {
     return Observation{

@@ -201,10 +201,10 @@ class Node:
         return int(self.vm.run("awk '/^oom_kill /{print $2}' /proc/vmstat", check=True).out)
 
     def memory_available(self) -> int:
-        """memory.available in bytes as the kubelet computes it, read without any of our code."""
+        """memory.available in bytes as the kubelet computes it, read without any of our code. mawk has a %d of 32 bits."""
         return int(self.vm.run("""
             total=$(awk '/^MemTotal:/{print $2*1024}' /proc/meminfo)
-            awk -v total=$total '/^anon /{a=$2} /^file /{f=$2} /^inactive_file /{i=$2} END{printf "%d", total-(a+f-i)}' \
+            awk -v total=$total '/^anon /{a=$2} /^file /{f=$2} /^inactive_file /{i=$2} END{printf "%.0f", total-(a+f-i)}' \
                 /sys/fs/cgroup/memory.stat""", check=True).out)
 
     def holding_to_leave(self, mebibytes: int) -> int:

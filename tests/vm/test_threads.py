@@ -78,7 +78,8 @@ def test_thread_sanitizer_finds_nothing_under_load_and_at_the_end(vm):
         try:
             for number in range(6):
                 deaf = "--deaf" if number % 2 else ""
-                hog = node.run_pod(Pod(f"hog-{number}"), f"{deaf} --hold 1M --rate 600M --until 8G")
+                # Of a class that is not suppressed, with a share of the CPUs that the loads keep busy: it must fill the node.
+                hog = node.run_pod(Pod(f"hog-{number}", "burstable", {"cpu": "1"}), f"{deaf} --hold 1M --rate 600M --until 8G")
                 node.wait_for_evictions(number + 1, timeout=120)
                 vm.wait_until(f"! systemctl is-active --quiet {hog.unit}", timeout=60)
             vm.run(f"sleep {SECONDS}", timeout=SECONDS + 30)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "ctl/advise/pod_use.h"
 #include "ctl/advise/reserves.h"
 #include "ctl/common/argument_parser.h"
@@ -76,15 +77,10 @@ Json summary_json(const std::optional<UseSummary>& use) {
           {"max", use->most}};
 }
 
-template <class Value>
-Json maybe(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json pod_json(const RecordedPod& recorded, const PodAdvice& advice) {
   const PodUse& use = recorded.use;
   const auto of = [](const auto& present, const auto& advised) {
-    return Json{{"present", maybe(present)}, {"advised", maybe(advised)}};
+    return Json{{"present", or_null(present)}, {"advised", or_null(advised)}};
   };
   return {{"namespace", recorded.pod->pod_namespace},
           {"name", recorded.pod->name},
@@ -99,8 +95,8 @@ Json pod_json(const RecordedPod& recorded, const PodAdvice& advice) {
             {"seconds", seconds_of(advice.observed)},
             {"memory_bytes", summary_json(advice.memory)},
             {"cpus", summary_json(advice.cpu)},
-            {"over_request_ratio", maybe(advice.over_request)},
-            {"throttled_periods_ratio", maybe(advice.throttled)},
+            {"over_request_ratio", or_null(advice.over_request)},
+            {"throttled_periods_ratio", or_null(advice.throttled)},
             {"limit_hits", use.limit_hits},
             {"oom_kills", use.oom_kills},
             {"evictions", use.evictions}}}};

@@ -2,6 +2,7 @@
 #include "report/eviction/audit_line.h"
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "report/eviction/messages.h"
 #include "report/status/status_parts.h"
 
@@ -89,16 +90,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class T>
-Json maybe(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json maybe(const std::optional<Bytes>& bytes) {
-  return bytes ? Json(bytes->count) : Json(nullptr);
-}
-Json ns(Instant instant) {
-  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
-}
 Json ms(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
@@ -153,10 +144,14 @@ Json ladder_json(const LadderStepCounts& ladder) {
 
 Json instants_json(const Eviction& eviction) {
   const Reason& reason = eviction.decision.reason;
-  return {{"last_clear", ns(reason.last_clear)},    {"first_crossed", ns(reason.first_crossed)},
-          {"sampled", ns(reason.sampled_at)},       {"decided", ns(eviction.decision.decided_at)},
-          {"signalled", ns(eviction.signalled_at)}, {"terminated", ns(eviction.terminated_at)},
-          {"killed", ns(eviction.killed_at)},       {"ended", ns(eviction.ended_at)}};
+  return {{"last_clear", boot_ns(reason.last_clear)},
+          {"first_crossed", boot_ns(reason.first_crossed)},
+          {"sampled", boot_ns(reason.sampled_at)},
+          {"decided", boot_ns(eviction.decision.decided_at)},
+          {"signalled", boot_ns(eviction.signalled_at)},
+          {"terminated", boot_ns(eviction.terminated_at)},
+          {"killed", boot_ns(eviction.killed_at)},
+          {"ended", boot_ns(eviction.ended_at)}};
 }
 
 // The true crossing lies between the last good sample and the first bad one, so the latency has an
@@ -179,8 +174,8 @@ Json predicted_json(const Decision& decision) {
   const Json until = ms(decision.decided_at, decision.deadline);
   const bool kill = decision.act == Act::kKill;
   const auto& release = decision.rank_info.predicted;
-  return {{"memory", maybe(decision.rank_info.working_set)},
-          {"release", maybe(release)},
+  return {{"memory", or_null(decision.rank_info.working_set)},
+          {"release", or_null(release)},
           {"release_ms", release ? ms(decision.rank_info.predicted_in) : Json(nullptr)},
           {"within_ms", kill ? until : Json(nullptr)},
           {"grace_ms", kill ? Json(nullptr) : until}};
@@ -204,12 +199,12 @@ Json candidate_json(const Ranked& ranked) {
   return {{"namespace", ranked.pod->pod_namespace},
           {"name", ranked.pod->name},
           {"uid", ranked.pod->uid},
-          {"usage", maybe(ranked.usage)},
+          {"usage", or_null(ranked.usage)},
           {"request", ranked.request},
           {"over_request", ranked.usage ? Json(*ranked.usage - ranked.request) : Json(nullptr)},
           {"priority", ranked.priority},
           {"age_ms", ranked.usage ? ms(ranked.age) : Json(nullptr)},
-          {"predicted", maybe(ranked.predicted)},
+          {"predicted", or_null(ranked.predicted)},
           {"selection", name(ranked.selection)}};
 }
 
@@ -239,7 +234,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
                 const std::string& flight_recording) {
   const Decision& decision = eviction.decision;
   Json line{{"time", rfc3339_micro(decided_at)},
-            {"boot_ns", ns(decision.decided_at)},
+            {"boot_ns", boot_ns(decision.decided_at)},
             {"outcome", name(eviction.ending)},
             {"pod", pod_json(*decision.pod, qos_of)},
             {"cgroup", {{"id", decision.cgroup.value}, {"path", eviction.path}}}};
@@ -247,9 +242,9 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["action"] = name(decision.act);
   line["unit"] = name(decision.part.unit);
   line["target"] = part_json(decision.part);
-  line["working_set"] = maybe(decision.rank_info.working_set);
+  line["working_set"] = or_null(decision.rank_info.working_set);
   line["memory_request"] = decision.rank_info.memory_request.count;
-  line["usage"] = maybe(decision.rank_info.usage);
+  line["usage"] = or_null(decision.rank_info.usage);
   line["request"] = decision.rank_info.request;
   line["rank"] = decision.rank_info.rank;
   line["candidates"] = decision.rank_info.candidates;
@@ -259,7 +254,7 @@ Json audit_json(const Eviction& eviction, WallTime decided_at, QosOf qos_of,
   line["kubelet"] = kubelet_json(eviction.kubelet);
   line["instants_ns"] = instants_json(eviction);
   line["latency"] = latencies_json(eviction);
-  line["memory_returned"] = maybe(eviction.memory_returned);
+  line["memory_returned"] = or_null(eviction.memory_returned);
   line["error"] = error_json(eviction);
   line["flight_recording"] = flight_recording.empty() ? Json(nullptr) : Json(flight_recording);
   line["allocations"] = eviction.allocations;

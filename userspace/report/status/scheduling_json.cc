@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/status/scheduling_json.h"
 
+#include "base/json_values.h"
 #include "report/view/pod_index.h"
 
 #include <headroom/cgroup_record.h>
@@ -16,11 +17,6 @@ namespace headroom::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json maybe(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 // The share of the latest window that pods lost to the node's shortage.
 Json contention_of(const NodeView& node, Signal signal) {
@@ -150,20 +146,20 @@ Json scheduling_json(const PublishedViews& views) {
   if (!node) return nullptr;
   const HardThresholds hard = hard_thresholds(*node);
   const auto growth = growth_of_pods(views);
-  return {
-      {"at_ns", node->at.time_since_epoch().count()},
-      {"contention",
-       {{"cpu", contention_of(*node, Signal::kCpuPressure)},
-        {"memory", contention_of(*node, Signal::kMemoryPressure)}}},
-      {"hard_threshold", maybe(hard.met)},
-      {"shortage_seconds", maybe(hard.seconds)},
-      {"memory",
-       {{"capacity", capacity_of(*node)},
-        {"left", maybe(hard.left)},
-        {"growth", maybe(growth)},
-        {"batch", maybe(batch_memory(views, hard.left, growth))}}},
-      {"cpu",
-       {{"capacity_milli", cpu_capacity_of(*node)}, {"used_milli", maybe(cpu_of_others(views))}}}};
+  return {{"at_ns", node->at.time_since_epoch().count()},
+          {"contention",
+           {{"cpu", contention_of(*node, Signal::kCpuPressure)},
+            {"memory", contention_of(*node, Signal::kMemoryPressure)}}},
+          {"hard_threshold", or_null(hard.met)},
+          {"shortage_seconds", or_null(hard.seconds)},
+          {"memory",
+           {{"capacity", capacity_of(*node)},
+            {"left", or_null(hard.left)},
+            {"growth", or_null(growth)},
+            {"batch", or_null(batch_memory(views, hard.left, growth))}}},
+          {"cpu",
+           {{"capacity_milli", cpu_capacity_of(*node)},
+            {"used_milli", or_null(cpu_of_others(views))}}}};
 }
 
 }  // namespace headroom::report

@@ -2,6 +2,7 @@
 #include "report/status/status_json.h"
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "judge/admission/taints.h"
 #include "report/status/status_parts.h"
 #include "report/status/status_pods.h"
@@ -17,17 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ns(Instant instant) {
-  return instant == Instant{} ? Json(nullptr) : Json(instant.time_since_epoch().count());
-}
-template <class T>
-Json maybe(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json maybe(const std::optional<Bytes>& bytes) {
-  return bytes ? Json(bytes->count) : Json(nullptr);
-}
-
 Json signals_json(const NodeView& node) {
   Json signals = Json::array();
   for (std::size_t i = 0; i < kSignals; ++i)
@@ -35,7 +25,7 @@ Json signals_json(const NodeView& node) {
       signals.push_back({{"signal", kSignalNames[i]},
                          {"available", seen->available},
                          {"capacity", seen->capacity},
-                         {"at_ns", ns(seen->at)}});
+                         {"at_ns", boot_ns(seen->at)}});
   return signals;
 }
 
@@ -43,8 +33,8 @@ Json threshold_json(const ThresholdView& threshold, Instant at) {
   return {{"signal", name(threshold.signal)},
           {"kind", kind_name(threshold.hard())},
           {"grace_seconds", seconds_of(threshold.grace)},
-          {"limit", maybe(threshold.limit)},
-          {"available", maybe(threshold.available)},
+          {"limit", or_null(threshold.limit)},
+          {"available", or_null(threshold.available)},
           {"below_for_seconds",
            threshold.below_since ? Json(seconds_of(at - *threshold.below_since)) : Json(nullptr)},
           {"met", threshold.met},
@@ -206,16 +196,16 @@ Json ladder_json(const NodeView& node) {
     held.push_back({{"pod", each.pod->pod_namespace + "/" + each.pod->name},
                     {"cgroup", (each.part.whole() ? each.cgroup : each.part.cgroup).value},
                     {"step", each.relaxed ? "relax" : "squeeze"},
-                    {"original", maybe(each.found)},
+                    {"original", or_null(each.found)},
                     {"current", each.set.count},
-                    {"until_ns", ns(each.until)}});
+                    {"until_ns", boot_ns(each.until)}});
   return {{"steps", std::move(steps)}, {"held", std::move(held)}, {"throttled", node.throttled}};
 }
 
 Json process_json(const NodeView& node) {
   return {{"cpu_seconds",
            node.process_usage.cpu ? Json(seconds_of(*node.process_usage.cpu)) : Json(nullptr)},
-          {"resident_bytes", maybe(node.process_usage.resident)},
+          {"resident_bytes", or_null(node.process_usage.resident)},
           {"turn_allocations", node.process_usage.last_turn.allocations},
           {"kill_path_allocations", node.process_usage.kill_path_allocations},
           {"real_time", node.process_usage.real_time}};
@@ -233,7 +223,7 @@ Json without_pods(const NodeView& node, const IndexedCgroupTable& cgroups,
                   const std::vector<QosGroup>& qos_groups) {
   return {{"version", HEADROOM_VERSION},
           {"mode", name(node.mode)},
-          {"at_ns", ns(node.at)},
+          {"at_ns", boot_ns(node.at)},
           {"signals", signals_json(node)},
           {"swap", swap_json(node.swap_room)},
           {"thresholds", thresholds_json(node)},
@@ -243,7 +233,7 @@ Json without_pods(const NodeView& node, const IndexedCgroupTable& cgroups,
           {"node", node_json(node)},
           {"slices", node.slices ? slices_json(*node.slices) : Json(nullptr)},
           {"cgroups", node.cgroups},
-          {"pods_at_ns", ns(cgroups.table.at)},
+          {"pods_at_ns", boot_ns(cgroups.table.at)},
           {"qos_classes", qos_groups_json(qos_groups)},
           {"pods", nullptr},
           {"counters", counters_json(node.counters)},

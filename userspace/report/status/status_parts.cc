@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/status/status_parts.h"
 
+#include "base/json_values.h"
 #include "judge/eviction/rank/rank.h"
 #include "report/view/slices_view.h"
 
@@ -24,9 +25,6 @@ constexpr std::uintmax_t kMaxFileBytes = 1 << 20;
 }  // namespace
 
 Json memory_forecasts_json(const PeakForecast::Records& records) {
-  const auto maybe = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
   Json json = Json::array();
   for (std::size_t i = 0; i < records.size() && i < kPeakPredictors.size(); ++i) {
     const PeakForecast::Record& record = records[i];
@@ -35,7 +33,7 @@ Json memory_forecasts_json(const PeakForecast::Records& records) {
                                               : Json(nullptr)},
                     {"held", record.held},
                     {"exceeded", record.exceeded},
-                    {"mean_error_ratio", maybe(record.mean_error())}});
+                    {"mean_error_ratio", or_null(record.mean_error())}});
   }
   return json;
 }

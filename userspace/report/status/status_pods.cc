@@ -2,6 +2,7 @@
 #include "report/status/status_pods.h"
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "report/status/status_parts.h"
 
 #include <algorithm>
@@ -15,14 +16,6 @@ namespace headroom::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json maybe(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-Json maybe(const std::optional<Bytes>& bytes) {
-  return bytes ? Json(bytes->count) : Json(nullptr);
-}
 
 std::string_view phase_name(Victim::Phase phase) {
   switch (phase) {
@@ -116,10 +109,10 @@ Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
           {"priority", pod.priority},
           {"state", state_of(row, record, acts)},
           {"cgroup", row.cgroup.value},
-          {"eviction_order", maybe(order)},
-          {"working_set", maybe(used)},
+          {"eviction_order", or_null(order)},
+          {"working_set", or_null(used)},
           {"request", row.memory_request.count},
-          {"over_request", maybe(above)},
+          {"over_request", or_null(above)},
           {"limit", read(HR_MEMORY_LIMITS, &hr_record::memory_max)},
           {"swap", read(HR_MEMORY_USAGE, &hr_record::swap_usage)},
           {"oom_kills", read(HR_MEMORY_EVENTS, &hr_record::events_oom_kill)},

@@ -50,9 +50,9 @@ def wait_for_nodes(vm, pod, nodes):
     vm.wait_until(f'[ "$(cat {container(pod)}/cpuset.mems)" = "{nodes}" ]', timeout=10)
 
 
-def allowed(vm, pod):
+def allowed(vm, pod, what="Mems"):
     """What each process of the pod may use, as the kernel has it."""
-    script = f"for pid in $(cat {container(pod)}/cgroup.procs); do grep Mems_allowed_list /proc/$pid/status; done"
+    script = f"for pid in $(cat {container(pod)}/cgroup.procs); do grep {what}_allowed_list /proc/$pid/status; done"
     return {line.split()[1] for line in vm.run(script, check=True).out.splitlines()}
 
 
@@ -122,6 +122,45 @@ def test_what_others_change_is_put_back(vm):
             vm.run(change, check=True)
             wait_for_nodes(vm, second, "1")
         assert '"repairs":0' not in vm.run("headroomctl memory --json", check=True).out
+
+
+def is_released(vm, pod):
+    for state in (STATE, "/var/lib/headroom/cpu_manager_state"):
+        vm.wait_until(f"grep -qi '\"policyName\":\"none\"' {state}", timeout=10)
+    assert allowed(vm, pod) == {"0-1"}
+    assert allowed(vm, pod, "Cpus") == {"0-7"}
+
+
+def test_what_a_killed_daemon_assigned_is_released_without_another(vm):
+    with Node(vm) as node:
+        vm.put(b"[Service]\nRestart=no\n", "/run/systemd/system/headroomd.service.d/once.conf")
+        try:
+            vm.run("systemctl daemon-reload", check=True)
+            node.start(configuration())
+            _, second = two_pods(node)
+            vm.run("systemctl kill -s KILL headroomd.service", check=True)
+            vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
+            assert allowed(vm, second) == {"1"}
+            vm.run("headroomd --restore", check=True)
+            is_released(vm, second)
+        finally:
+            vm.run("rm /run/systemd/system/headroomd.service.d/once.conf; systemctl daemon-reload; systemctl reset-failed headroomd.service")
+
+
+def test_a_reload_that_ends_enforce_releases(vm):
+    with Node(vm) as node:
+        node.start(configuration())
+        _, second = two_pods(node)
+        # systemd turns the controller off, and all limits with it, when no unit has one.
+        vm.run("systemctl set-property --runtime system.slice AllowedCPUs=0-7 AllowedMemoryNodes=0-1", check=True)
+        node.configure(configuration(mode="observe"))
+        vm.run("systemctl reload headroomd.service", check=True)
+        is_released(vm, second)
+        node.configure(configuration())
+        vm.run("systemctl reload headroomd.service", check=True)
+        vm.wait_until(f"grep -q {second.uid} {STATE}", timeout=10)
+        vm.wait_until(f"! grep -q 'Mems_allowed_list:.*0-1' /proc/$(head -1 {container(second)}/cgroup.procs)/status", timeout=10)
+        vm.run("systemctl set-property --runtime system.slice AllowedCPUs= AllowedMemoryNodes=", check=True)
 
 
 def test_a_sum_that_differs_from_the_reservations_is_refused(vm):

@@ -85,8 +85,8 @@ void BackgroundWorkers::update_slices(const config::Config& config, const Amount
   if (slices_) slices_->submit(slice_options(config, capacity, active));
 }
 
-// If it is switched off, the worker stays, does nothing, and containers stay pinned: destroying it
-// here would wait for its thread.
+// If it is switched off, the worker releases what it has assigned, then stays and does nothing:
+// destroying it here would wait for its thread.
 void BackgroundWorkers::update_cpus(const config::Config& config) {
   CpuManagerOptions options = cpu_manager_options_of(config);
   if (options.cpus.mode != config.cpus.mode)

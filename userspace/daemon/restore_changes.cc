@@ -89,22 +89,50 @@ void restore_oom_scores(const std::filesystem::path& cgroup_root,
       incomplete);
 }
 
-// With the policy none the CPU manager removes the CPU sets that its state file is about.
-void release_cpus(const std::filesystem::path& cgroup_root, const config::Config& config,
-                  Unrestored& incomplete) {
-  const std::filesystem::path file = config.cpus.state_file;
-  const auto saved = act::CpuStateFile(file).load();
-  if (!saved) return incomplete.push_back(file);
-  if (!*saved || (*saved)->policy != "static") return;
-  CpuManagerOptions options = cpu_manager_options_of(config);
-  options.cpus.mode = config::CpusConfig::Mode::kEnforce;
-  options.cpus.policy = config::CpusConfig::Policy::kNone;
+// Whether a checkpoint of one of the managers is of the policy that assigns. Empty: there is no
+// such file.
+template <class StateFile>
+bool assigns(const StateFile& file, std::string_view policy, Unrestored& incomplete) {
+  const auto saved = file.load();
+  if (!saved) incomplete.push_back(file.path());
+  return saved && *saved && (*saved)->policy == policy;
+}
+
+// With the policies none and None the managers remove the sets of CPUs and of NUMA nodes that
+// their state files are about. In another mode than enforce a file that is configured may be a
+// kubelet's, whose assignments are only shown: then those of the default names are used.
+CpuManagerOptions releasing_options(const config::Config& config) {
+  using config::CpusConfig;
+  CpuManagerOptions options{.cpus = config.cpus};
+  if (config.cpus.mode != CpusConfig::Mode::kEnforce) {
+    options.cpus.state_file = CpusConfig().state_file;
+    options.cpus.memory_state_file = CpusConfig().memory_state_file;
+  }
+  options.cpus.mode = CpusConfig::Mode::kEnforce;
+  options.cpus.policy = CpusConfig::Policy::kNone;
+  options.cpus.memory_policy = CpusConfig::MemoryManagerPolicy::kNone;
+  return options;
+}
+
+void release_cpus_and_memory(const std::filesystem::path& cgroup_root, const config::Config& config,
+                             Unrestored& incomplete) {
+  using config::CpusConfig;
+  CpuManagerOptions options = releasing_options(config);
+  const act::CpuStateFile cpus(options.cpus.state_file);
+  const act::MemoryStateFile memory(options.cpus.memory_state_file);
+  const auto cpus_left = [&] {
+    return assigns(cpus, name(CpusConfig::Policy::kStatic), incomplete);
+  };
+  const auto memory_left = [&] {
+    return assigns(memory, name(CpusConfig::MemoryManagerPolicy::kStatic), incomplete);
+  };
+  const bool has_cpus = cpus_left(), has_memory = memory_left();
+  if (!has_cpus && !has_memory) return;
   CpuManager manager(CpuWorker::setup_of(nullptr, cgroup_root, config.pods_cgroup),
                      std::move(options));
   manager.reconcile();
-  const auto left = act::CpuStateFile(file).load();
-  const bool released = left && (!*left || (*left)->policy != "static");
-  if (!released || manager.view().failed > 0) incomplete.push_back(file);
+  if (cpus_left()) incomplete.push_back(cpus.path());
+  if (memory_left()) incomplete.push_back(memory.path());
 }
 
 bool has_lifted_weight(const act::SuspendedLimits::Found& lifted) {
@@ -149,7 +177,7 @@ Result<> restore_everything(const config::Config& config) {
   const auto lock = EnforceLock::take(root.mount);
   if (!lock) return tl::make_unexpected(lock.error());
   Unrestored incomplete = restore_limits(root.mount, config.state_dir);
-  release_cpus(root.mount, config, incomplete);
+  release_cpus_and_memory(root.mount, config, incomplete);
   if (incomplete.empty()) return {};
   std::string files;
   for (const std::filesystem::path& file : incomplete)

@@ -31,7 +31,8 @@ Unrestored restore_limits(const std::filesystem::path& cgroup_root,
 // cannot start.
 void restore_limits_of_no_daemon(const std::filesystem::path& state_dir);
 
-// The limits, and the CPUs of all containers, as with cpuManagerPolicy: none. Error: this is no
+// The limits, and the CPUs and NUMA nodes of all containers, as with cpuManagerPolicy: none and
+// memoryManagerPolicy: None. Error: this is no
 // cgroup v2 host, or another daemon is in mode enforce, and nothing was done; or not everything
 // could be restored: the message has the state files.
 Result<> restore_everything(const config::Config& config);

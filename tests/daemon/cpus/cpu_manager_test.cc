@@ -288,6 +288,42 @@ TEST_F(Host, UnderThePolicyNoneAllCpusAreReleased) {
   EXPECT_EQ(writes_, "") << "what others set then stays";
 }
 
+// Whether the daemon goes on or another one starts.
+TEST_F(Host, WhatCannotBeReleasedStaysInTheFileAndIsTriedAgain) {
+  for (const bool by_restart : {false, true}) {
+    options_.cpus.policy = Policy::kStatic;
+    set_declared_pods({pinned("a", "2")});
+    run("a");
+    restart();
+    manager_->reconcile();
+    const std::string assigned = saved();
+    options_.cpus.policy = Policy::kNone;
+    deaf_ = {"/kubepods/poda", "/kubepods/poda/c"};
+    manager_->reconfigure(options_);
+    manager_->reconcile();
+    EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+    EXPECT_EQ(saved(), assigned);
+    deaf_.clear();
+    if (by_restart) restart();
+    manager_->reconcile();
+    EXPECT_EQ(runs_on("/kubepods/poda/c"), "0-7") << by_restart;
+    EXPECT_NE(saved().find(R"("policyName":"none")"), std::string::npos) << saved();
+  }
+}
+
+TEST_F(Host, ADaemonThatEndsWhileItReleasesHasTheRestInItsFile) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  const std::string assigned = saved();
+  options_.cpus.policy = Policy::kNone;
+  std::string at_writes;
+  at_write_ = [&](const std::string&) { at_writes = saved(); };
+  manager_->reconfigure(options_);
+  manager_->reconcile();
+  EXPECT_EQ(at_writes, assigned);
+}
+
 TEST_F(Host, ACpuThatIsUnpluggedIsReplaced) {
   set_declared_pods({pinned("a", "2")});
   run("a");

@@ -231,6 +231,77 @@ TEST_F(NumaHost, ThePolicyNoneTakesTheLimitsBack) {
   }
 }
 
+// Whether the daemon goes on or another one starts.
+TEST_F(NumaHost, WhatCannotBeReleasedStaysInTheFileAndIsTriedAgain) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  for (const bool by_restart : {false, true}) {
+    options_.cpus.memory_policy = MemoryManagerPolicy::kStatic;
+    run("a");
+    reconfigure();
+    const act::MemoryCheckpoint assigned = saved();
+    options_.cpus.memory_policy = MemoryManagerPolicy::kNone;
+    deaf_ = {"/kubepods/poda/c"};
+    reconfigure();
+    EXPECT_EQ(mems("a"), "0");
+    EXPECT_EQ(saved(), assigned);
+    deaf_.clear();
+    if (by_restart) restart();
+    manager_->reconcile();
+    EXPECT_EQ(mems("a"), "") << by_restart;
+    EXPECT_EQ(saved().policy, "None");
+  }
+}
+
+TEST_F(NumaHost, ADaemonThatEndsWhileItReleasesHasTheRestInItsFile) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  const act::MemoryCheckpoint assigned = saved();
+  options_.cpus.memory_policy = MemoryManagerPolicy::kNone;
+  act::MemoryCheckpoint at_write;
+  at_write_ = [&](const std::string&) { at_write = saved(); };
+  reconfigure();
+  EXPECT_EQ(at_write, assigned);
+}
+
+TEST_F(NumaHost, AReloadFromObserveToEnforceAssigns) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  options_.cpus.mode = Mode::kObserve;
+  reconfigure();
+  EXPECT_EQ(mems("a"), "") << "released";
+  EXPECT_EQ(view().containers.at(0).blocks.at(0).nodes, NodeSet::of(0)) << "what would be";
+  options_.cpus.mode = Mode::kEnforce;
+  reconfigure();
+  EXPECT_EQ(mems("a"), "0");
+}
+
+// Of a kubelet: only shown, until its configuration says that headroomd assigns.
+TEST_F(NumaHost, AFileThatWasReadInModeObserveIsNotReadInModeEnforce) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  const MemoryState other = saved().state;
+  options_.cpus.mode = Mode::kObserve;
+  options_.cpus.memory_state_file = dir_.path() / "kubelet_state";
+  ASSERT_TRUE(act::MemoryStateFile(options_.cpus.memory_state_file).save("Static", other));
+  reconfigure();
+  EXPECT_EQ(mems("a"), "");
+  options_.cpus.mode = Mode::kEnforce;
+  reconfigure();
+  EXPECT_EQ(mems("a"), "0");
+}
+
+TEST_F(NumaHost, AFileWithoutAssignmentsIsOfThePolicyNoneAfterwards) {
+  manager_->reconcile();
+  ASSERT_EQ(saved().policy, "Static");
+  options_.cpus.memory_policy = MemoryManagerPolicy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_EQ(saved().policy, "None");
+}
+
 TEST_F(NumaHost, MemoryOfAFinishedInitContainerBecomesFree) {
   Pod pod = guaranteed("a", "1", kGi);
   Container init = pod.containers.front();

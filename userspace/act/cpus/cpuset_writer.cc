@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 namespace headroom::act {
@@ -16,6 +18,9 @@ namespace {
 
 constexpr const char* kExclusive = "cpuset.cpus.exclusive";
 constexpr const char* kPartition = "cpuset.cpus.partition";
+// systemd answers before it writes. At most half a second.
+constexpr int kMaxPauses = 100;
+constexpr std::chrono::milliseconds kPause{5};
 
 std::string line_of(const std::string& file) {
   std::ifstream stream(file);
@@ -135,13 +140,43 @@ Result<> write_file(const Fd& directory, const std::string& path, const char* fi
 Result<> CpusetWriter::write(const SeenCgroup& cgroup, const Setting& setting, const CpuSet& set) {
   const auto directory = open_seen_cgroup(cgroup_root_, cgroup);
   if (!directory) return tl::make_unexpected(directory.error());
-  if (const auto unit = unit_of(cgroup.path)) {
-    auto done = properties_.set(*unit, {{.name = setting.property, .value = as_bitmap(set)}});
-    // No limit is what there is without a setting of ours.
-    if (done && set.size() == 0) done = properties_.remove(*unit, {setting.property});
+  if (set.size() == 0) return remove_limit(*directory, cgroup.path, setting);
+  if (const auto unit = unit_of(cgroup.path)) return set_property(*unit, setting, set);
+  return write_file(*directory, cgroup.path, setting.file, set);
+}
+
+Result<> CpusetWriter::set_property(const std::string& unit, const Setting& setting,
+                                    const CpuSet& set) {
+  return properties_.set(unit, {{.name = setting.property, .value = as_bitmap(set)}});
+}
+
+// An empty set is no limit. Where there are processes Linux 6.1 and 6.12 refuse it with ENOSPC
+// (validate_change() in kernel/cgroup/cpuset.c; 7.2 does not), and the old limit would stay: all
+// that the machine has is written first, and stays there.
+Result<> CpusetWriter::remove_limit(const Fd& directory, const std::string& path,
+                                    const Setting& setting) {
+  const CpuSet all =
+      CpuSet::parse(line_of(cgroup_root_.native() + "/" + setting.effective)).value_or(CpuSet());
+  const auto unit = unit_of(path);
+  if (!unit) {
+    auto done = write_file(directory, path, setting.file, {});
+    if (!done && done.error().code == ENOSPC) done = write_file(directory, path, setting.file, all);
     return done;
   }
-  return write_file(*directory, cgroup.path, setting.file, set);
+  const auto is_limited = [&] {
+    const auto own = CpuSet::parse(line_at(directory.get(), setting.file));
+    return own && own->size() > 0 && *own != all;
+  };
+  if (is_limited()) {
+    if (auto done = set_property(*unit, setting, all); !done) return done;
+    // Two settings in a row would be one write, that of the second.
+    for (int i = 0; i < kMaxPauses && is_limited(); ++i)
+      std::this_thread::sleep_for(kPause);
+  }
+  auto done = set_property(*unit, setting, {});
+  // No limit is what there is without a setting of ours.
+  if (done) done = properties_.remove(*unit, {setting.property});
+  return done;
 }
 
 Result<> CpusetWriter::write_nodes(const SeenCgroup& cgroup, NodeSet nodes) {

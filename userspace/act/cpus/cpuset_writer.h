@@ -94,11 +94,14 @@ class CpusetWriter {
   struct Setting {
     const char* file;
     const char* property;
+    const char* effective;  // the file with what a cgroup may use, also the root's
   };
-  static constexpr Setting kCpus{"cpuset.cpus", "AllowedCPUs"};
-  static constexpr Setting kNodes{"cpuset.mems", "AllowedMemoryNodes"};
+  static constexpr Setting kCpus{"cpuset.cpus", "AllowedCPUs", "cpuset.cpus.effective"};
+  static constexpr Setting kNodes{"cpuset.mems", "AllowedMemoryNodes", "cpuset.mems.effective"};
 
   Result<> write(const SeenCgroup& cgroup, const Setting& setting, const CpuSet& set);
+  Result<> set_property(const std::string& unit, const Setting& setting, const CpuSet& set);
+  Result<> remove_limit(const Fd& directory, const std::string& path, const Setting& setting);
 
   std::filesystem::path cgroup_root_;
   RuntimeProperties properties_;

@@ -76,13 +76,23 @@ CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
       cpusets_(setup_.cpusets),
       partitions_(setup_.cpusets.cgroup_root) {}
 
+// In another mode than enforce nothing is written any more: what was assigned is released before.
 void CpuManager::reconfigure(CpuManagerOptions options) {
+  if (enforces() && options.cpus.mode != config::CpusConfig::Mode::kEnforce) release_all();
   if (options.cpus.state_file != options_.cpus.state_file)
     file_ = act::CpuStateFile(options.cpus.state_file, setup_.at_step);
   memory_.reconfigure(options.cpus);
   options_ = std::move(options);
   options_changed_ = true;
   partitions_.forget_failures();
+}
+
+void CpuManager::release_all() {
+  options_.cpus.policy = Policy::kNone;
+  options_.cpus.memory_policy = config::CpusConfig::MemoryManagerPolicy::kNone;
+  memory_.reconfigure(options_.cpus);
+  options_changed_ = true;
+  reconcile();
 }
 
 void CpuManager::log_new_error(std::string error) {
@@ -222,10 +232,12 @@ void CpuManager::reconcile() {
     warn_unknown_devices(uid);
   assign_all(first);
   if (!enforces()) return;
-  save();
+  // What is assigned is in the files before it is in the cgroups; what is released stays in the
+  // files until no cgroup has it.
+  if (policy_) save();
   memory_.save();
-  if (policy_ || was_static_) apply();
-  was_static_ = false;
+  if (policy_) apply();
+  if (!policy_ && (!was_static_ || release())) save();
   memory_.apply(pods_);
   // A pod that has a manifest may be started again.
   const observe::PodCgroupParser layout(setup_.pods_cgroup);
@@ -243,6 +255,15 @@ void CpuManager::apply() {
   // With the policy none no container has exclusive CPUs.
   cpusets_.apply(targets(), shared(), /*unlimited=*/!policy_);
   partitions_.start(tree(), partitions);
+}
+
+// With the policy none: removes the CPU sets of the static policy. False: some could not be
+// written; the next pass tries again.
+bool CpuManager::release() {
+  const std::uint64_t failed = cpusets_.counters().failed;
+  apply();
+  was_static_ = cpusets_.counters().failed != failed;
+  return !was_static_;
 }
 
 bool CpuManager::drifted() const {

@@ -88,6 +88,8 @@ class CpuManager {
   void count_refused(const CpuRefusal& refusal);
   void save();
   void apply();
+  bool release();
+  void release_all();
   CpuSet shared() const;
   std::vector<CpuTarget> targets() const;
   void add_targets(const PresentPod& present, std::vector<CpuTarget>& targets) const;

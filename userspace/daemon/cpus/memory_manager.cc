@@ -15,6 +15,10 @@ namespace {
 // Calls of setup_.pause: systemd answers before it writes.
 constexpr int kMaxPauses = 100;
 
+std::string list_of(NodeSet nodes) {
+  return nodes.empty() ? "all nodes" : format_nodes(nodes);
+}
+
 }  // namespace
 
 // A removed cgroup counts as correct, also if another one has its path.
@@ -34,7 +38,7 @@ void MemsUpdater::write(const std::string& path, const Target& target) {
   ++counters_.failed;
   if (done)
     log::error("{}: it was given the NUMA nodes {} and does not have them", path,
-               format_nodes(target.nodes));
+               list_of(target.nodes));
   else
     log::error("{}: {}", path, done.error().what);
 }
@@ -52,7 +56,7 @@ void MemsUpdater::apply(Wanted wanted) {
       if (before != applied_.end() && before->second == target) {
         ++counters_.repaired;
         log::warning("{}: its cpuset.mems was changed to {} by another program; restoring {}", path,
-                     own->empty() ? "all nodes" : format_nodes(*own), format_nodes(target.nodes));
+                     list_of(*own), list_of(target.nodes));
       }
       write(path, target);
     }
@@ -112,6 +116,7 @@ MemoryManager::MemoryManager(MemsUpdater::Setup setup, std::filesystem::path sys
       mems_(std::move(setup)) {}
 
 void MemoryManager::reconfigure(const config::CpusConfig& config) {
+  if (config.mode == config::CpusConfig::Mode::kEnforce) file_is_read_ = false;
   if (config.memory_state_file != config_.memory_state_file)
     file_ = act::MemoryStateFile(config.memory_state_file, at_step_);
   if (config.reserved_memory != config_.reserved_memory ||
@@ -123,7 +128,10 @@ void MemoryManager::reconfigure(const config::CpusConfig& config) {
 // Re-read each time: huge pages can be reserved at any time, and memory can be hot-plugged.
 Result<> MemoryManager::refresh() {
   if (config_.memory_policy == Policy::kNone) {
-    if (policy_) released_ = state_.entries;
+    if (policy_) {
+      released_ = state_.entries;
+      was_static_ = true;
+    }
     policy_.reset();
     state_ = {};
     sizes_.clear();
@@ -139,7 +147,7 @@ Result<> MemoryManager::refresh() {
 
 void MemoryManager::load(bool enforces) {
   auto loaded = file_.load();
-  file_is_read_ = !enforces && loaded && *loaded;
+  file_is_read_ = !enforces && loaded && *loaded && (*loaded)->policy == name(Policy::kStatic);
   const std::string error = loaded ? "" : loaded.error().what;
   if (!error.empty() && error != load_error_) {
     log::error("{}: the assignment of memory is taken from the cgroups", error);
@@ -159,6 +167,7 @@ void MemoryManager::load(bool enforces) {
     state_.pod_entries = std::move(checkpoint.state.pod_entries);
   } else if (checkpoint.policy == name(Policy::kStatic)) {
     released_ = std::move(checkpoint.state.entries);
+    was_static_ = true;
   }
 }
 
@@ -238,7 +247,10 @@ void MemoryManager::set_state(MemoryState next, const PresentPods& pods,
 }
 
 void MemoryManager::save() {
-  if (!policy_ && released_.empty()) return;
+  if (policy_) save_state();
+}
+
+void MemoryManager::save_state() {
   const auto saved = file_.save(std::string(name(config_.memory_policy)), state_);
   if (!saved && !counts_.unsaved)
     log::error("{}: after a restart, the assignment of memory is taken from the cgroups",
@@ -266,8 +278,15 @@ void MemoryManager::apply(const PresentPods& pods) {
       if (const NodeSet nodes = memory_nodes(state_, uid, name); !nodes.empty()) set(path, nodes);
     }
   }
+  const std::uint64_t failed = mems_.counters().failed;
   mems_.apply(std::move(wanted));
+  // What could not be released stays in the file, and the next pass tries again.
+  if (mems_.counters().failed == failed) end_release();
+}
+
+void MemoryManager::end_release() {
   released_.clear();
+  if (std::exchange(was_static_, false) && !policy_) save_state();
 }
 
 std::optional<report::MemoryView> MemoryManager::view(const PresentPods& pods,

@@ -98,7 +98,8 @@ class MemoryManager {
   void keep(const PresentPods& pods, std::span<const Pod* const> active, bool first);
   // Adopts the new assignment.
   void set_state(MemoryState next, const PresentPods& pods, std::span<const PodRefusal> refused);
-  // To be called before the cgroups are written.
+  // To be called before the cgroups are written: what is assigned is in the file first. What the
+  // policy None releases stays in the file until apply() has released all of it.
   void save();
   void apply(const PresentPods& pods);
   void forget_removed(const std::function<bool(const std::string& path)>& expected) {
@@ -112,6 +113,8 @@ class MemoryManager {
 
  private:
   std::vector<RunningMemory> running(const PresentPods& pods) const;
+  void save_state();
+  void end_release();
   void log_changes(const MemoryState& next, const PresentPods& pods);
   void count_refusals(const PresentPods& pods, std::span<const PodRefusal> refused);
 
@@ -125,7 +128,8 @@ class MemoryManager {
   std::string load_error_;     // the last error
   bool file_is_read_ = false;  // a kubelet keeps the file
   MemoryState state_;
-  PodMemory released_;  // from the file of an earlier daemon, under the policy None
+  PodMemory released_;       // assigned until the policy became None; released by apply()
+  bool was_static_ = false;  // the file is of the policy Static, and the policy is None
   std::map<std::string, std::string, std::less<>> refused_;  // the reason, by uid
   MemsUpdater mems_;
   report::MemoryView counts_;  // only its counters are used

@@ -117,3 +117,25 @@ def test_without_a_next_daemon_it_is_put_back_too(vm):
             assert vm.run("test -e /run/headroom/oom-scores.json").code == 1
         finally:
             vm.run("rm /run/systemd/system/headroomd.service.d/once.conf; systemctl daemon-reload; systemctl reset-failed headroomd.service")
+
+
+def test_one_that_observes_beside_it_takes_nothing_back(vm):
+    with Node(vm) as node:
+        may_lower(node)
+        node.start(kubelet_configuration(hard="150Mi", oomScoreAdj="mirror"))
+        small = node.run_pod(Pod("small", priority=-10), "--hold 20M", "OOMScoreAdjust=200")
+        has_score(node, small, 1000)
+        state = "cat /run/headroom/oom-scores.json"
+        before = vm.run(state, check=True).out
+        observing = kubelet_configuration(hard="150Mi", mode="observe", oomScoreAdj="mirror", listen="")
+        vm.put(observing.encode(), "/run/observing.yaml")
+        vm.spawn("exec /opt/headroom/bin/headroomd --config /run/observing.yaml", unit="headroom-test-observer.service")
+        try:
+            vm.wait_until("journalctl -u headroom-test-observer.service | grep -q 'this daemon only observes'", timeout=30)
+            vm.run("sleep 5; kill -HUP $(systemctl show -P MainPID headroom-test-observer.service); sleep 3", check=True, timeout=30)
+            assert vm.run("systemctl is-active headroom-test-observer.service").out.strip() == "active"
+            assert score(node, small) == 1000
+            assert vm.run(state, check=True).out == before
+        finally:
+            vm.run("systemctl stop headroom-test-observer.service; rm -f /run/observing.yaml")
+        assert score(node, small) == 1000 and vm.run(state, check=True).out == before

@@ -49,7 +49,9 @@ Result<std::unique_ptr<App>> App::start(config::Config config, observe::CgroupRo
     if (!taken) return tl::make_unexpected(taken.error());
     lock.emplace(std::move(*taken));
   } else if (const auto holder = enforce_lock_holder(root.mount)) {
-    log::info("{} is in mode enforce on this node; this daemon only observes", *holder);
+    use_state_of_an_observer(config);
+    log::info("{} is in mode enforce on this node; this daemon only observes, with its state in {}",
+              *holder, config.state_dir.string());
   }
   auto sources = open_sources(root, config.bpf);
   if (!sources) return tl::make_unexpected(sources.error());

@@ -74,6 +74,15 @@ config::Config complete_config(config::Config config, std::int64_t measured_fill
   return config;
 }
 
+void use_state_of_an_observer(config::Config& config) {
+  config.state_dir /= "observing";
+  for (config::ConfigSetting& setting : config.settings)
+    if (setting.path == "headroom.stateDirectory") {
+      setting.value = to_json_text(nlohmann::json(config.state_dir.string()));
+      setting.origin = "found";
+    }
+}
+
 observe::DiskMeterOptions disk_meter_options(const config::Config& config) {
   return {.paths = config.disk.paths,
           .period = config.disk.measure_period,

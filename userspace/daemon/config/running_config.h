@@ -31,6 +31,10 @@ observe::Filesystems filesystems_of(const config::Config& config);
 config::Config complete_config(config::Config config, std::int64_t measured_fill,
                                const observe::Filesystems& filesystems);
 
+// For a daemon that observes beside one that enforces. The files of that one are about changes that
+// are in force: this one would take them back at its start, and write its own values over it.
+void use_state_of_an_observer(config::Config& config);
+
 observe::DiskMeterOptions disk_meter_options(const config::Config& config);
 act::ActuatorOptions actuator_options_of(const config::Config& config);
 

@@ -299,7 +299,7 @@ TEST_F(CrashPointsTest, OomScoresAreRestoredWhereverTheDaemonDies) {
            },
        .work =
            [&] {
-             daemon::OomScoreWorker worker(*root, state);
+             daemon::OomScoreWorker worker(*root, state, Duration{});
              worker.request({{.pod = cgroup_of_pod.id(), .path = path, .value = 700}});
              wait_for(700);
              worker.request({{.pod = cgroup_of_pod.id(), .path = path, .value = 800}});
@@ -309,7 +309,7 @@ TEST_F(CrashPointsTest, OomScoresAreRestoredWhereverTheDaemonDies) {
            [&] {
              if (score() != 300) EXPECT_TRUE(ledger_has("oom_score_adj", "300"));
              {
-               daemon::OomScoreWorker next(*root, state);
+               daemon::OomScoreWorker next(*root, state, Duration{});
                next.request({});
              }
              EXPECT_EQ(score(), 300);

@@ -54,7 +54,8 @@ TEST_F(OomScoresTest, EveryProcessOfThePodIsWrittenAndRestored) {
   TestCgroup one(pod, "one"), two(pod, "two");
   const pid_t here = one.spawn_sleeping_child(), there = two.spawn_sleeping_child();
   std::ofstream(file_of(there)) << 300;
-  OomScores scores(root, [this] { ++paced; });
+  OomScores scores(
+      root, [this] { ++paced; }, Duration{});
   set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(score_of(here), 700);
   EXPECT_EQ(score_of(there), 700);
@@ -73,7 +74,8 @@ TEST_F(OomScoresTest, EveryProcessOfThePodIsWrittenAndRestored) {
 TEST_F(OomScoresTest, NothingIsWrittenTwice) {
   TestCgroup pod("oom-same");
   pod.spawn_sleeping_child();
-  OomScores scores(root, [] {});
+  OomScores scores(
+      root, [] {}, Duration{});
   set(scores, pod.id(), path(pod), 700);
   set(scores, pod.id(), path(pod), 700);
   EXPECT_EQ(scores.counters().written, 1u);
@@ -82,7 +84,8 @@ TEST_F(OomScoresTest, NothingIsWrittenTwice) {
 TEST_F(OomScoresTest, AValueWrittenLaterByAnotherProcessIsRestored) {
   TestCgroup pod("oom-late");
   const pid_t child = pod.spawn_sleeping_child();
-  OomScores scores(root, [] {});
+  OomScores scores(
+      root, [] {}, Duration{});
   set(scores, pod.id(), path(pod), 700);
   std::ofstream(file_of(child)) << 200;
   set(scores, pod.id(), path(pod), 700);
@@ -94,7 +97,8 @@ TEST_F(OomScoresTest, AValueWrittenLaterByAnotherProcessIsRestored) {
 TEST_F(OomScoresTest, AnotherOfTheSameNameIsNotTouched) {
   TestCgroup pod("oom-other");
   const pid_t child = pod.spawn_sleeping_child();
-  OomScores scores(root, [] {});
+  OomScores scores(
+      root, [] {}, Duration{});
   set(scores, CgroupId{pod.id().value + 1'000'000}, path(pod), 700);
   EXPECT_EQ(score_of(child), 0);
   EXPECT_TRUE(scores.found().empty());
@@ -106,14 +110,15 @@ TEST_F(OomScoresTest, ValuesOfAnEarlierDaemonAreRestored) {
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   {
-    OomScores crashed(root, [] {});
+    OomScores crashed(
+        root, [] {}, Duration{});
     set(crashed, pod.id(), path(pod), 700);
     ASSERT_TRUE(oom_score_file(directory).save(crashed.found()));
   }
   EXPECT_EQ(score_of(child), 700);
   EXPECT_TRUE(oom_score_file(directory).exists());
   {
-    daemon::OomScoreWorker worker(root, directory);
+    daemon::OomScoreWorker worker(root, directory, Duration{});
     worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
     for (int i = 0; i < 500 && score_of(child) != 900; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -124,11 +129,47 @@ TEST_F(OomScoresTest, ValuesOfAnEarlierDaemonAreRestored) {
   std::filesystem::remove_all(directory);
 }
 
+// systemd sets OOMScoreAdjust= after it has moved the process.
+TEST_F(OomScoresTest, AProcessThatHasJustStartedIsLeftAlone) {
+  TestCgroup pod("oom-young");
+  const pid_t child = pod.spawn_sleeping_child();
+  OomScores scores(root, [] {});
+  EXPECT_FALSE(scores.prepare(pod.id(), path(pod), 700));
+  EXPECT_TRUE(scores.left_young());
+  scores.write(pod.id());
+  EXPECT_EQ(score_of(child), 0);
+  std::ofstream(file_of(child)) << 300;
+  std::this_thread::sleep_for(OomScores::kSettled + std::chrono::milliseconds(100));
+  set(scores, pod.id(), path(pod), 700);
+  EXPECT_FALSE(scores.left_young());
+  EXPECT_EQ(score_of(child), 700);
+  scores.restore_all();
+  EXPECT_EQ(score_of(child), 300);
+}
+
+// Also where the value that is requested changes meanwhile.
+TEST_F(OomScoresTest, TheWorkerComesBackToAProcessThatHadJustStarted) {
+  TestCgroup pod("oom-soon");
+  std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  daemon::OomScoreWorker worker(root, directory);
+  const pid_t child = pod.spawn_sleeping_child();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+  for (int value = 700; score_of(child) == 0 && std::chrono::steady_clock::now() < until;) {
+    worker.request({{.pod = pod.id(), .path = path(pod), .value = value}});
+    value = 701;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(score_of(child), 701);
+  std::filesystem::remove_all(directory);
+}
+
 TEST_F(OomScoresTest, NothingIsWrittenBeforeTheOriginalValuesAreSaved) {
   TestCgroup pod("oom-prepare");
   const pid_t child = pod.spawn_sleeping_child();
   std::ofstream(file_of(child)) << 300;
-  OomScores crashed(root, [] {});
+  OomScores crashed(
+      root, [] {}, Duration{});
   ASSERT_TRUE(crashed.prepare(pod.id(), path(pod), 700));
   EXPECT_EQ(score_of(child), 300);
   ASSERT_EQ(crashed.found().count(pod.id()), 1u) << "what is saved now";
@@ -139,10 +180,12 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
   TestCgroup pod("oom-between");
   const pid_t child = pod.spawn_sleeping_child();
   std::ofstream(file_of(child)) << 300;
-  OomScores first(root, [] {});
+  OomScores first(
+      root, [] {}, Duration{});
   set(first, pod.id(), path(pod), 700);
   ASSERT_TRUE(first.prepare(pod.id(), path(pod), 800));  // saved, and no process written
-  OomScores next(root, [] {});
+  OomScores next(
+      root, [] {}, Duration{});
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   ASSERT_TRUE(oom_score_file(directory).save(first.found()));
@@ -159,7 +202,7 @@ TEST_F(OomScoresTest, ACrashBetweenTheSaveAndTheWritesLosesNothing) {
 TEST_F(OomScoresTest, NothingIsWrittenWhileTheOriginalValuesCannotBeSaved) {
   TestCgroup pod("oom-unsaved");
   const pid_t child = pod.spawn_sleeping_child();
-  daemon::OomScoreWorker worker(root, "/proc/headroom-missing");
+  daemon::OomScoreWorker worker(root, "/proc/headroom-missing", Duration{});
   worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}});
   for (int i = 0; i < 50; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -172,7 +215,7 @@ TEST_F(OomScoresTest, APodThatIsNoLongerListedIsRestored) {
   const pid_t child = pod.spawn_sleeping_child(), stays = other.spawn_sleeping_child();
   std::string directory = testing::TempDir() + "headroom-oom-XXXXXX";
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  daemon::OomScoreWorker worker(root, directory);
+  daemon::OomScoreWorker worker(root, directory, Duration{});
   const daemon::OomScoreRequest desired{.pod = other.id(), .path = path(other), .value = 600};
   worker.request({{.pod = pod.id(), .path = path(pod), .value = 900}, desired});
   for (int i = 0; i < 500 && (score_of(child) != 900 || score_of(stays) != 600); ++i)

@@ -256,6 +256,13 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
+bool started_before(Instant instant, const ProcessStat& stat) {
+  static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const auto since_boot = std::chrono::nanoseconds(instant.time_since_epoch()).count();
+  return stat.name.started <=
+         static_cast<std::uint64_t>(since_boot) / (1'000'000'000u / kTicksPerSecond);
+}
+
 int open_process(ProcessIdentity name) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, name.pid, 0)));
   if (!process) return -1;

@@ -68,6 +68,10 @@ struct ProcessStat {
 // Absent: the process has ended or cannot be read. Allocates nothing.
 std::optional<ProcessStat> process_stat(pid_t pid);
 
+// Start times have a resolution of one clock tick (10 ms); a service manager takes longer than that
+// to start a new process.
+bool started_before(Instant instant, const ProcessStat& stat);
+
 // A pidfd of the process with this identity; -1: it has ended. Allocates nothing.
 int open_process(ProcessIdentity name);
 

@@ -2,6 +2,7 @@
 #include "act/kill/oom_scores.h"
 
 #include "base/cgroup_directory.h"
+#include "base/clock.h"
 #include "base/file_io.h"
 #include "base/process_stat.h"
 
@@ -32,9 +33,16 @@ std::optional<int> read_score(int score_file) {
   return value;
 }
 
+// False also if it has ended.
+bool is_older_than(Duration age, pid_t pid) {
+  const auto stat = process_stat(pid);
+  return stat && started_before(observe::now() - age, *stat);
+}
+
 }  // namespace
 
 bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
+  left_young_ = false;
   const Fd directory = open_cgroup(root_.native() + path, pod);
   if (!directory) {
     found_.erase(pod);
@@ -44,7 +52,7 @@ bool OomScores::prepare(CgroupId pod, const std::string& path, int value) {
   known.path = path;
   const std::optional<int> applied = known.applied, before = known.applied_before;
   bool differs = false;
-  write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
+  write_cgroups(directory.get(), settled_, [&](CgroupId cgroup, int found) {
     // A value that headroom did not write was set by another program, even if it came later.
     // Processes in a cgroup that the pod itself created inherit the value of their parents.
     const bool ours = (applied && found == *applied) || (before && found == *before);
@@ -68,7 +76,7 @@ void OomScores::write(CgroupId pod) {
   OriginalOomScores& known = entry->second;
   const Fd directory = open_cgroup(root_.native() + known.path, pod);
   if (!directory) return;
-  write_cgroups(directory.get(), [&](CgroupId cgroup, int found) {
+  write_cgroups(directory.get(), settled_, [&](CgroupId cgroup, int found) {
     return known.values.contains(cgroup) ? *known.applied : found;
   });
   known.applied_before.reset();
@@ -81,7 +89,7 @@ void OomScores::restore(CgroupId pod) {
   found_.erase(entry);
   const Fd directory = open_cgroup(root_.native() + known.path, pod);
   if (!directory || known.values.empty()) return;
-  write_cgroups(directory.get(), [&](CgroupId cgroup, int) {
+  write_cgroups(directory.get(), Duration{}, [&](CgroupId cgroup, int) {
     const auto own = known.values.find(cgroup);
     return (own == known.values.end() ? known.values.begin() : own)->second;
   });
@@ -92,14 +100,15 @@ void OomScores::restore_all() {
     restore(found_.begin()->first);
 }
 
-void OomScores::write_cgroups(int directory, const ScoreFor& score_for) {
+void OomScores::write_cgroups(int directory, Duration settled, const ScoreFor& score_for) {
   for_each_descendant(directory, [&](int each) {
-    write_processes(each, cgroup_id_of(each).value_or(CgroupId{}), score_for);
+    write_processes(each, cgroup_id_of(each).value_or(CgroupId{}), settled, score_for);
   });
 }
 
 // Opened first, then the cgroup is read again: a pid that is still listed is the opened process.
-void OomScores::write_processes(int directory, CgroupId cgroup, const ScoreFor& score_for) {
+void OomScores::write_processes(int directory, CgroupId cgroup, Duration settled,
+                                const ScoreFor& score_for) {
   const auto listed = pids_of(directory);
   if (!listed) return;  // threaded or removed: its processes are listed elsewhere or have ended
   std::vector<std::pair<pid_t, Fd>> opened;
@@ -110,6 +119,10 @@ void OomScores::write_processes(int directory, CgroupId cgroup, const ScoreFor& 
   for (const auto& [pid, process] : opened) {
     if (std::find(still_members->begin(), still_members->end(), pid) == still_members->end())
       continue;
+    if (settled > Duration{} && !is_older_than(settled, pid)) {
+      left_young_ = true;
+      continue;
+    }
     write_score(process.get(), cgroup, score_for);
     pause_();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "act/kill/reaper.h"
 
+#include "base/clock.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 
@@ -15,7 +16,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -67,21 +67,6 @@ constexpr std::chrono::milliseconds kRetryPeriod{10};
 // The kind of descriptor in a request.
 constexpr int kCgroup = 0, kProcess = 1;
 
-Instant boot_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return Instant(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
-}
-
-// Start times have a resolution of one clock tick (10 ms); a service manager takes longer than that
-// to start a new process.
-bool started_before(Instant instant, const ProcessStat& stat) {
-  static const auto kTicksPerSecond = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  const auto since_boot = std::chrono::nanoseconds(instant.time_since_epoch()).count();
-  return stat.name.started <=
-         static_cast<std::uint64_t>(since_boot) / (1'000'000'000u / kTicksPerSecond);
-}
-
 struct KilledProcess {
   Fd process;
   std::int64_t resident_pages = 0;
@@ -126,7 +111,7 @@ Reaper::~Reaper() {
 }
 
 void Reaper::assist(int cgroup_directory) {
-  assist(cgroup_directory, boot_time());
+  assist(cgroup_directory, observe::now());
 }
 
 void Reaper::assist(int cgroup_directory, Instant killed_at) {

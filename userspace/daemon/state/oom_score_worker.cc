@@ -10,8 +10,10 @@
 namespace headroom::daemon {
 
 OomScoreWorker::OomScoreWorker(std::filesystem::path cgroup_root,
-                               const std::filesystem::path& state_dir)
-    : scores_(std::move(cgroup_root), [this] { pause(); }), file_(act::oom_score_file(state_dir)) {
+                               const std::filesystem::path& state_dir, Duration settled)
+    : scores_(
+          std::move(cgroup_root), [this] { pause(); }, settled),
+      file_(act::oom_score_file(state_dir)) {
   resume();
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -56,8 +58,9 @@ void OomScoreWorker::write_requested(const std::vector<OomScoreRequest>& request
     const auto [entry, is_new] = applied_.try_emplace(request.pod);
     AppliedScore& applied = entry->second;
     if (!is_new && applied.value == request.value && now - applied.at < kRewritePeriod) continue;
-    applied = {.value = request.value, .at = is_new ? now - kRewritePeriod + kFirstRescan : now};
     if (scores_.prepare(request.pod, request.path, request.value)) prepared.push_back(request.pod);
+    const bool soon = is_new || scores_.left_young();
+    applied = {.value = request.value, .at = soon ? now - kRewritePeriod + kFirstRescan : now};
   }
   // Nothing is written unless the original values are saved, so that they can be restored after a
   // crash. These pods are tried again at the next request.

@@ -34,11 +34,11 @@ class OomScoreWorker {
   // The processes of a pod with an unchanged value are checked again at this period: a container
   // may have started since.
   static constexpr std::chrono::seconds kRewritePeriod{30};
-  // A new pod is checked again sooner: the program that starts a process may set its own value
-  // last.
+  // A pod that is new, or has processes that have just started, is checked again sooner.
   static constexpr std::chrono::seconds kFirstRescan{3};
 
-  OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir);
+  OomScoreWorker(std::filesystem::path cgroup_root, const std::filesystem::path& state_dir,
+                 Duration settled = act::OomScores::kSettled);
   // Restores the original values.
   ~OomScoreWorker();
   OomScoreWorker(const OomScoreWorker&) = delete;

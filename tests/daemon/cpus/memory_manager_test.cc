@@ -264,6 +264,31 @@ TEST_F(NumaHost, ADaemonThatEndsWhileItReleasesHasTheRestInItsFile) {
   EXPECT_EQ(at_write, assigned);
 }
 
+// As Linux 6.12 leaves it where there are processes.
+TEST_F(NumaHost, AllNodesAreReleased) {
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  at_write_ = [this](const std::string& path) { deaf_.insert(path); };
+  write_line("/kubepods/poda/cpuset.mems", "0-1");
+  write_line("/kubepods/poda/c/cpuset.mems", "0-1");
+  options_.cpus.memory_policy = MemoryManagerPolicy::kNone;
+  reconfigure();
+  EXPECT_EQ(saved().policy, "None");
+}
+
+TEST_F(NumaHost, OnAMachineOfOneNodeNothingIsWrittenTwice) {
+  write_line("/cpuset.mems.effective", "0");
+  set_declared_pods({guaranteed("a", "1", kGi)});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(mems("a"), "0");
+  writes_.clear();
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(view().failed, 0U);
+}
+
 TEST_F(NumaHost, AReloadFromObserveToEnforceAssigns) {
   set_declared_pods({guaranteed("a", "1", kGi)});
   run("a");

@@ -21,11 +21,18 @@ std::string list_of(NodeSet nodes) {
 
 }  // namespace
 
+// On Linux 6.12 and older all nodes are what is left where a limit was removed from a cgroup with
+// processes (CpusetWriter).
+bool MemsUpdater::is_met(NodeSet own, NodeSet wanted) const {
+  if (own == wanted) return true;
+  return wanted.empty() && own == observe::nodes_of_cgroup(setup_.cgroup_root, "");
+}
+
 // A removed cgroup counts as correct, also if another one has its path.
 bool MemsUpdater::has(const std::string& path, const Target& target) const {
   const SeenCgroup cgroup{.path = path, .id = target.cgroup};
   const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, cgroup);
-  return !own || *own == target.nodes;
+  return !own || is_met(*own, target.nodes);
 }
 
 void MemsUpdater::write(const std::string& path, const Target& target) {
@@ -52,7 +59,7 @@ void MemsUpdater::apply(Wanted wanted) {
     const auto own = observe::own_nodes_of_cgroup(setup_.cgroup_root, cgroup);
     if (!own) continue;
     const auto before = applied_.find(path);
-    if (*own != target.nodes) {
+    if (!is_met(*own, target.nodes)) {
       if (before != applied_.end() && before->second == target) {
         ++counters_.repaired;
         log::warning("{}: its cpuset.mems was changed to {} by another program; restoring {}", path,

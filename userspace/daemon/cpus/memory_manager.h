@@ -66,6 +66,7 @@ class MemsUpdater {
 
  private:
   void write(const std::string& path, const Target& target);
+  bool is_met(NodeSet own, NodeSet wanted) const;
   bool has(const std::string& path, const Target& target) const;
 
   Setup setup_;

@@ -120,13 +120,8 @@ namespace {
 
 constexpr const char* kCpus = "/cpuset.cpus.effective";
 
-// All nodes are no limit: on Linux 6.12 and older that is what is left where one was removed from a
-// cgroup with processes (CpusetWriter).
 NodeSet read_own_nodes(const fs::path& cgroup_root, const std::string& path) {
-  const NodeSet own =
-      as_nodes(read_set(cgroup_root.native() + path + "/cpuset.mems").value_or(CpuSet()));
-  const auto all = read_set(cgroup_root.native() + "/cpuset.mems.effective");
-  return all && own == as_nodes(*all) ? NodeSet{} : own;
+  return as_nodes(read_set(cgroup_root.native() + path + "/cpuset.mems").value_or(CpuSet()));
 }
 
 }  // namespace

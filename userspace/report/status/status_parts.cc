@@ -94,7 +94,7 @@ Json slice_json(const SliceView& slice) {
             {"exists", slice.exists},
             {"share", share_json(slice.share)},
             {"usage",
-             {{"cpu", slice.cpus ? Json(*slice.cpus) : Json(nullptr)},
+             {{"cpu", or_null(slice.cpus)},
               {"memory", count(slice.memory)},
               {"tasks", count(slice.tasks)}}},
             {"settings", settings_json(slice)},

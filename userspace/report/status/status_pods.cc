@@ -125,7 +125,7 @@ Json pod_json(const PodRow& row, const hr_record* record, const PodActs& acts,
           {"cpu_burst", acts.burst(row.cgroup)},
           {"cpu_suppressed", acts.suppressed.contains(row.cgroup.value)},
           {"tasks", read(HR_PIDS, &hr_record::pids_current)},
-          {"disk", row.disk ? Json(row.disk->count) : Json(nullptr)},
+          {"disk", or_null(row.disk)},
           {"ignored_fields", pod.ignored_fields}};
 }
 

@@ -137,3 +137,20 @@ def test_cold_memory_is_pushed_out_and_working_memory_stays(vm):
         print(f"    in use: pushed out {counts['cold_pushed'] >> 20} MiB, came back {counts['cold_returned'] >> 20} MiB in 15 s")
         assert counts["cold_pushed"] < 150 * MIB, counts
         assert node.alive(busy) and node.evictions() == []
+
+
+def test_cold_memory_is_pushed_no_further_than_memory_swap_high(vm):
+    """Where podSwap slows a pod down, coldMemory does not bring it there."""
+    with Node(vm) as node:
+        vm.run("swapon /dev/disk/by-id/virtio-swap 2>/dev/null; swapon --show | grep -q .", check=True)
+        node.start(kubelet_configuration(hard="50Mi", coldMemory={"below": "90%", "swappiness": 100}, podSwap={"high": "20%"}))
+        pods = [node.run_pod(Pod(name, "burstable", {"memory": "20Mi"}), "--hold 250M") for name in ("cold", "colder")]
+        files = " ".join(f"{pod.cgroup}/memory.swap.current" for pod in pods)
+        highs = [int(vm.run(f"until h=$(cat {pod.cgroup}/memory.swap.high) && [ $h != max ]; do sleep 0.2; done; echo $h", timeout=30).out) for pod in pods]
+        seen = vm.run(f"for i in $(seq 60); do cat {files} | paste -sd' '; sleep 0.5; done", timeout=90, check=True).out
+        most = [max(each) for each in zip(*(map(int, line.split()) for line in seen.splitlines()))]
+        print(f"    memory.swap.high {[high >> 20 for high in highs]} MiB, most in swap {[each >> 20 for each in most]} MiB")
+        for pod, high, swap in zip(pods, highs, most):
+            throttled = int(vm.run(f"awk '/^high /{{print $2}}' {pod.cgroup}/memory.swap.events", check=True).out)
+            assert throttled == 0 and 3 / 4 * high < swap < high, (pod.name, throttled, swap, high)
+        assert all(node.alive(pod) for pod in pods) and node.evictions() == []

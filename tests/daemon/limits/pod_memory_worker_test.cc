@@ -153,6 +153,28 @@ TEST_F(ColdMemoryTest, IsPushedOut) {
   EXPECT_NE(read("memory.reclaim").find("swappiness=100"), std::string::npos);
 }
 
+TEST_F(ColdMemoryTest, IsPushedNoFurtherThanTheSwapHighThatItHasNow) {
+  const PodMemoryRequest wanted = cold_request(CgroupId{tree.id("pod")});
+  tree.write("pod", "memory.swap.high", std::to_string(64 * kMiB));
+  tree.write("pod", "memory.swap.current", std::to_string(56 * kMiB));
+  PodMemoryWorker worker(tree.root(), state.path());
+  worker.request(wanted);
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(read("memory.reclaim"), "") << "an eighth below it";
+  tree.write("pod", "memory.swap.current", std::to_string(54 * kMiB));
+  EXPECT_TRUE(test::eventually(
+      [&] { return worker.counts().cold_pushed > 0 || (worker.request(wanted), false); }));
+  EXPECT_EQ(read("memory.reclaim").substr(0, 7), "2097152") << "what is left, and not a whole step";
+}
+
+TEST_F(ColdMemoryTest, IsNotPushedWhereItsSwapIsUnknown) {
+  tree.write("pod", "memory.swap.high", std::to_string(64 * kMiB));
+  PodMemoryWorker worker(tree.root(), state.path());
+  worker.request(cold_request(CgroupId{tree.id("pod")}));
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(read("memory.reclaim"), "");
+}
+
 TEST_F(ColdMemoryTest, OfAnotherCgroupAtThePathStays) {
   const CgroupId judged{tree.id("pod") + 1};
   PodMemoryWorker worker(tree.root(), state.path());

@@ -17,13 +17,30 @@
 namespace headroom::act {
 namespace {
 
-std::int64_t usage_of(int directory) {
-  const Fd fd(::openat(directory, "memory.current", O_RDONLY | O_CLOEXEC));
+// Absent: unknown, or "max".
+std::optional<std::int64_t> number_in(int directory, const char* file) {
+  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
   std::array<char, 32> text{};
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-  std::int64_t usage = 0;
-  if (n > 0) std::from_chars(text.data(), text.data() + n, usage);
-  return usage;
+  std::int64_t value = 0;
+  const bool read = n > 0 && std::from_chars(text.data(), text.data() + n, value).ec == std::errc();
+  return read ? std::optional(value) : std::nullopt;
+}
+
+std::int64_t usage_of(int directory) {
+  return number_in(directory, "memory.current").value_or(0);
+}
+
+// How much of `wanted` the next write asks for, 0: nothing more.
+std::int64_t next_step(const ReclaimThreads::Request& request, std::int64_t wanted) {
+  const std::int64_t step = std::min(wanted, ReclaimThreads::kStep);
+  const int directory = request.directory->get();
+  const auto high =
+      request.within_swap_high ? number_in(directory, "memory.swap.high") : std::nullopt;
+  if (!high) return step;
+  const auto swapped = number_in(directory, "memory.swap.current");
+  if (!swapped) return 0;
+  return std::clamp<std::int64_t>(swap_goal(*high) - *swapped, 0, std::min(step, *high / 8));
 }
 
 }  // namespace
@@ -89,8 +106,9 @@ void ReclaimThreads::run() {
 
 void ReclaimThreads::reclaim(const Request& request) {
   const int directory = request.directory->get();
-  for (std::int64_t left = request.bytes.count; left > 0;) {
-    const std::int64_t step = std::min(left, kStep);
+  for (std::int64_t left = request.bytes.count; !is_stopped();) {
+    const std::int64_t step = next_step(request, left);
+    if (step == 0) return;
     const std::int64_t before = usage_of(directory);
     const int error = reclaim_memory(directory, Bytes{step}, request.swappiness);
     // What a write with an error reclaimed is not reported: it is read off the usage.
@@ -99,9 +117,12 @@ void ReclaimThreads::reclaim(const Request& request) {
     record(request.cgroup, static_cast<std::uint64_t>(gained), error);
     if (error != 0) return;
     left -= step;
-    const std::lock_guard lock(mutex_);
-    if (stop_) return;
   }
+}
+
+bool ReclaimThreads::is_stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
 }
 
 void ReclaimThreads::record(CgroupId cgroup, std::uint64_t bytes, int error) {

@@ -21,6 +21,12 @@
 
 namespace headroom::act {
 
+// Bytes in swap up to which a cgroup with this memory.swap.high is reclaimed. Above the limit the
+// kernel lets its tasks sleep, and a write of memory.reclaim swaps more than it asks for.
+constexpr std::int64_t swap_goal(std::int64_t swap_high) {
+  return swap_high - swap_high / 8;
+}
+
 class ReclaimThreads {
  public:
   struct Request {
@@ -28,6 +34,7 @@ class ReclaimThreads {
     std::shared_ptr<const Fd> directory;
     Bytes bytes{};
     std::optional<int> swappiness{};
+    bool within_swap_high = false;  // no further than swap_goal() of its memory.swap.high
   };
   // What was done for one cgroup.
   struct Done {
@@ -54,6 +61,7 @@ class ReclaimThreads {
  private:
   void run();
   void reclaim(const Request& request);
+  bool is_stopped() const;
   void record(CgroupId cgroup, std::uint64_t bytes, int error);
 
   const std::string name_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/limits/pod_memory_request.h"
 
+#include "act/limits/reclaim_threads.h"
 #include "daemon/limits/pod_swap_request.h"
 
 #include <unistd.h>
@@ -47,7 +48,7 @@ std::optional<std::int64_t> swap_room(const judge_limits::PodSwapPolicy& policy,
   const auto plan = plan_pod_swap(policy, pod, swap_total(snapshot), /*is_limited=*/true);
   if (!plan.high || pod.record->swap_usage == HR_UNKNOWN) return std::nullopt;
   return std::max<std::int64_t>(
-      plan.high->count - static_cast<std::int64_t>(pod.record->swap_usage), 0);
+      act::swap_goal(plan.high->count) - static_cast<std::int64_t>(pod.record->swap_usage), 0);
 }
 
 void add_over_request(const judge_limits::PodSwapPolicy& swap, const Snapshot& snapshot,

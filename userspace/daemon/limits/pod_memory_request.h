@@ -28,7 +28,7 @@ struct PodMemoryRequest {
     std::int64_t usage = 0;  // bytes
     std::int64_t request = 0;
     std::uint64_t refaulted = 0;              // bytes since the pod began
-    std::optional<std::int64_t> swap_room{};  // bytes below its memory.swap.high; absent: none
+    std::optional<std::int64_t> swap_room{};  // that it may still swap; absent: no limit
   };
   judge_limits::LimitPolicy limits{};
   judge_limits::ColdPolicy cold{};

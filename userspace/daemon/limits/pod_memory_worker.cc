@@ -311,7 +311,8 @@ void PodMemoryWorker::push_cold_memory() {
       cold_reclaim_.submit({.cgroup = pod.id,
                             .directory = directory,
                             .bytes = Bytes{bytes},
-                            .swappiness = active_.cold.swappiness});
+                            .swappiness = active_.cold.swappiness,
+                            .within_swap_high = true});
   }
   for (const auto& [id, history] : cold_) {
     cold_cost_of_gone_ += history.cost;

@@ -279,10 +279,10 @@ class Lab:
         return reply is not None and (reply.how, reply.number) == ("exit", 0)
 
     def spawn(self, script: str, unit: str = "", properties=(), slice: str = "") -> str:
-        """Start a script as a transient service and return its unit's name; it outlives the call, and is
+        """Start a script as a transient service, with the PATH of run(), and return its unit's name; it outlives the call, and is
         forgotten when it ends, failed or not."""
         name = unit or f"headroom-test-{next(self._units)}.service"
-        words = ["systemd-run", "--quiet", "--collect", f"--unit={name}",
+        words = ["systemd-run", "--quiet", "--collect", f"--unit={name}", "--setenv=PATH",
                  *([f"--slice={slice}"] if slice else []), *(f"--property={each}" for each in properties),
                  "/bin/sh", "-c", script.replace("$", "$$")]
         self.run(shlex.join(words), check=True)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values there and back, and bytes that are none.
+#include "recording/pods_delta.h"
 #include "recording/shapes.h"
 
+#include <array>
 #include <limits>
+#include <memory>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -150,6 +154,24 @@ TEST(Wire, WhatIsMissingWhereTheJudgeReliesOnItIsRefused) {
   EXPECT_FALSE(is_read_back(Victim{}));
   EXPECT_TRUE(is_read_back(MemoryHighOverride{.pod = pod}));
   EXPECT_FALSE(is_read_back(MemoryHighOverride{}));
+}
+
+TEST(Wire, APodThatIsTwiceInATurnIsRefused) {
+  const auto pod = std::make_shared<const Pod>();
+  const DiskUsage disk;
+  const auto is_read = [&](CgroupId first, CgroupId second) {
+    const std::array pods{PodReading{.pod = pod, .cgroup = first, .disk = &disk},
+                          PodReading{.pod = pod, .cgroup = second, .disk = nullptr}};
+    std::string bytes;
+    InternTables written, read;
+    Writer writer(bytes, written, {});
+    PodsDelta().write(writer, pods);
+    Reader reader(bytes, read, {});
+    PodsDelta delta;
+    return reader.good() && (delta.read(reader), reader.good());
+  };
+  EXPECT_TRUE(is_read(CgroupId{2}, CgroupId{3}));
+  EXPECT_FALSE(is_read(CgroupId{2}, CgroupId{2}));
 }
 
 TEST(Wire, AnEnumeratorBeyondTheLastIsRefused) {

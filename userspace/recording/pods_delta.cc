@@ -153,6 +153,8 @@ std::span<const PodReading> PodsDelta::read(Reader& io) {
     std::uint64_t changed = 0;
     io(cgroup, changed);
     PodState& state = states_[cgroup];
+    // A pod is there once: reading it again would free what its first reading points to.
+    if (state.pass == pass_) io.fail();
     state.pass = pass_;
     if (changed & kPodFields) pod_fields(io, state);
     if (changed & kRecord) {

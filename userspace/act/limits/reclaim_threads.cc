@@ -27,8 +27,14 @@ std::optional<std::int64_t> number_in(int directory, const char* file) {
   return read ? std::optional(value) : std::nullopt;
 }
 
-std::int64_t usage_of(int directory) {
-  return number_in(directory, "memory.current").value_or(0);
+std::optional<std::int64_t> usage_of(int directory) {
+  return number_in(directory, "memory.current");
+}
+
+// What a write with an error reclaimed is not reported: it is read off the usage. 0 if unknown.
+std::int64_t gained_in_spite(std::optional<std::int64_t> before, std::optional<std::int64_t> after,
+                             std::int64_t step) {
+  return before && after ? std::clamp<std::int64_t>(*before - *after, 0, step) : 0;
 }
 
 // How much of `wanted` the next write asks for, 0: nothing more.
@@ -109,11 +115,10 @@ void ReclaimThreads::reclaim(const Request& request) {
   for (std::int64_t left = request.bytes.count; !is_stopped();) {
     const std::int64_t step = next_step(request, left);
     if (step == 0) return;
-    const std::int64_t before = usage_of(directory);
+    const auto before = usage_of(directory);
     const int error = reclaim_memory(directory, Bytes{step}, request.swappiness);
-    // What a write with an error reclaimed is not reported: it is read off the usage.
     const std::int64_t gained =
-        error == 0 ? step : std::clamp<std::int64_t>(before - usage_of(directory), 0, step);
+        error == 0 ? step : gained_in_spite(before, usage_of(directory), step);
     record(request.cgroup, static_cast<std::uint64_t>(gained), error);
     if (error != 0) return;
     left -= step;

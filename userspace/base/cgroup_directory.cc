@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 
 namespace headroom {
 
@@ -34,6 +36,13 @@ Result<Fd> open_seen_cgroup(const std::string& root, const SeenCgroup& cgroup) {
   return directory;
 }
 
+std::string path_of_directory(int directory) {
+  std::array<char, PATH_MAX> link{};
+  const std::string name = "/proc/self/fd/" + std::to_string(directory);
+  const ssize_t n = ::readlink(name.c_str(), link.data(), link.size());
+  return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
+}
+
 int write_at(int directory, const char* file, std::string_view text) {
   const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC));
   if (!fd) return errno;
@@ -54,6 +63,21 @@ std::string line_at(int directory, const char* file) {
   const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
   const std::string_view all(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
   return std::string(all.substr(0, all.find('\n')));
+}
+
+std::optional<std::int64_t> number_of(const Fd& file) {
+  std::array<char, 32> buffer{};
+  const ssize_t n = ::pread(file.get(), buffer.data(), buffer.size(), 0);
+  const std::string_view text(buffer.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (line == "max") return kMaxNumber;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> number_at(int directory, const char* file) {
+  return number_of(Fd(::openat(directory, file, O_RDONLY | O_CLOEXEC)));
 }
 
 }  // namespace headroom

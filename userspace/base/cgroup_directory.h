@@ -8,6 +8,7 @@
 #include <headroom/result.h>
 #include <headroom/units.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ Fd open_cgroup(const std::string& path, CgroupId cgroup);
 // The same below a cgroup root; the error is ENOENT.
 Result<Fd> open_seen_cgroup(const std::string& root, const SeenCgroup& cgroup);
 
+// The path of an open directory (readlink() of /proc/self/fd); of a removed one it ends with
+// " (deleted)". Empty: it cannot be read.
+std::string path_of_directory(int directory);
+
 // Writes to a file of the directory in one write. 0 or errno.
 int write_at(int directory, const char* file, std::string_view text);
 // The same; the error names the file and the text.
@@ -40,5 +45,14 @@ Result<> write_setting_at(int directory, const std::string& file, std::string_vi
 
 // The first line of a file of the directory; empty: there is no such file, or it is empty.
 std::string line_at(int directory, const char* file);
+
+// What a limit of "max" is read as.
+inline constexpr std::int64_t kMaxNumber = INT64_MAX;
+
+// The number at the start of an open file of a cgroup. Absent: the file cannot be read (its cgroup
+// was removed), or begins with neither a number nor "max".
+std::optional<std::int64_t> number_of(const Fd& file);
+// The same of a file of the directory.
+std::optional<std::int64_t> number_at(int directory, const char* file);
 
 }  // namespace headroom

@@ -3,15 +3,9 @@
 
 #include "base/cgroup_directory.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace headroom::act {
@@ -23,15 +17,9 @@ constexpr std::uint64_t kDefaultWeight = 100;
 constexpr std::uint64_t kDefaultWriteback = 1;
 
 std::optional<std::uint64_t> read_value(int directory, OverriddenFile file) {
-  const Fd fd(::openat(directory, file_of(file), O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-  if (n <= 0) return std::nullopt;
-  if (std::string_view(text.data(), static_cast<std::size_t>(n)).starts_with("max"))
-    return kNoLimit;
-  std::uint64_t value = 0;
-  if (std::from_chars(text.data(), text.data() + n, value).ec != std::errc()) return std::nullopt;
-  return value;
+  const auto number = number_at(directory, file_of(file));
+  if (!number || *number < 0) return std::nullopt;
+  return *number == kMaxNumber ? kNoLimit : static_cast<std::uint64_t>(*number);
 }
 
 int write_value(int directory, OverriddenFile file, std::uint64_t value) {

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -64,15 +62,6 @@ constexpr std::int64_t kReclaimStep = 32 << 20;
 // Pause after the kernel reclaimed less than requested: dirty pages may be written by then.
 constexpr std::chrono::milliseconds kPause{200};
 
-std::optional<Bytes> in_use(const Fd& file) {
-  std::array<char, 32> text{};
-  const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
-  std::int64_t count = 0;
-  if (size <= 0) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + size, count);
-  return error == std::errc() ? std::optional(Bytes{count}) : std::nullopt;
-}
-
 // 0, or errno; EAGAIN: less was reclaimed than requested.
 int reclaim(const Fd& file, std::int64_t bytes) {
   const std::string text = std::to_string(bytes);
@@ -92,15 +81,15 @@ LimitLowering::End reclaim_until_below(std::string name, int cgroup, Bytes max_u
   }
   const Clock::time_point until = Clock::now() + timeout;
   for (;;) {
-    const auto used = in_use(current);
+    const auto used = number_of(current);
     if (!used) {
       end.error = EIO;
       return end;
     }
-    end.in_use = *used;
-    end.reached = *used <= max_usage;
+    end.in_use = Bytes{*used};
+    end.reached = end.in_use <= max_usage;
     if (end.reached || stop.stop_requested() || Clock::now() >= until) return end;
-    const int error = reclaim(reclaim_file, std::min((*used - max_usage).count, kReclaimStep));
+    const int error = reclaim(reclaim_file, std::min((end.in_use - max_usage).count, kReclaimStep));
     if (error == EAGAIN || error == EINTR) {
       std::this_thread::sleep_for(kPause);
     } else if (error != 0) {

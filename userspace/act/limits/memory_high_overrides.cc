@@ -8,11 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <climits>
 #include <cstdint>
 #include <fstream>
 #include <string_view>
@@ -39,16 +36,9 @@ std::string as_setting(std::optional<Bytes> high) {
 
 // Absent: it cannot be read. Present without a value: "max".
 std::optional<std::optional<Bytes>> read_bytes_or_max(int directory, const char* file) {
-  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-  if (n <= 0) return std::nullopt;
-  if (std::string_view(text.data(), static_cast<std::size_t>(n)).starts_with("max"))
-    return std::optional<Bytes>();
-  Bytes bytes;
-  if (std::from_chars(text.data(), text.data() + n, bytes.count).ec != std::errc())
-    return std::nullopt;
-  return std::optional(bytes);
+  const auto number = number_at(directory, file);
+  if (!number) return std::nullopt;
+  return *number == kMaxNumber ? std::optional<Bytes>() : Bytes{*number};
 }
 
 bool same(std::optional<Bytes> a, std::optional<Bytes> b) {
@@ -75,13 +65,6 @@ Result<> write_file(int directory, std::optional<Bytes> high) {
   if (!fd || ::write(fd.get(), text.data(), text.size()) < 0)
     return errno_failure(std::string("write ") + kHigh, errno);
   return {};
-}
-
-std::string path_of(int directory) {
-  std::array<char, PATH_MAX> link{};
-  const std::string name = "/proc/self/fd/" + std::to_string(directory);
-  const ssize_t n = ::readlink(name.c_str(), link.data(), link.size());
-  return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
 }
 
 }  // namespace
@@ -112,7 +95,7 @@ std::size_t MemoryHighOverrides::held() const {
 
 int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes high) {
   const std::lock_guard lock(mutex_);
-  const std::string absolute_path = path_of(directory);
+  const std::string absolute_path = path_of_directory(directory);
   if (!absolute_path.starts_with(root_)) return ENOENT;
   restore_failed();
   // Nothing is to be restored for removed cgroups.

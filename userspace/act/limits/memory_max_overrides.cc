@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -22,16 +20,8 @@ constexpr const char* kCurrent = "memory.current";
 
 // "max" is the largest number. Absent: the file cannot be read.
 std::optional<Bytes> read_limit(int directory, const char* file) {
-  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-  if (n <= 0) return std::nullopt;
-  if (std::string_view(text.data(), static_cast<std::size_t>(n)).starts_with("max"))
-    return Bytes{INT64_MAX};
-  Bytes bytes;
-  if (std::from_chars(text.data(), text.data() + n, bytes.count).ec != std::errc())
-    return std::nullopt;
-  return bytes;
+  const auto number = number_at(directory, file);
+  return number ? std::optional(Bytes{*number}) : std::nullopt;
 }
 
 // O_NONBLOCK: where the kernel knows it (since 6.16), a limit below usage is only written, and
@@ -39,7 +29,7 @@ std::optional<Bytes> read_limit(int directory, const char* file) {
 int write_limit(int directory, const char* file, Bytes value) {
   const Fd fd(::openat(directory, file, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_TRUNC));
   if (!fd) return errno;
-  const std::string text = value.count == INT64_MAX ? "max" : std::to_string(value.count);
+  const std::string text = value.count == kMaxNumber ? "max" : std::to_string(value.count);
   return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 

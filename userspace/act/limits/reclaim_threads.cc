@@ -2,33 +2,19 @@
 #include "act/limits/reclaim_threads.h"
 
 #include "act/limits/memory_max_overrides.h"
+#include "base/cgroup_directory.h"
 #include "base/log/journal.h"
 #include "base/process_stat.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 namespace headroom::act {
 namespace {
 
-// Absent: unknown, or "max".
-std::optional<std::int64_t> number_in(int directory, const char* file) {
-  const Fd fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
-  std::array<char, 32> text{};
-  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
-  std::int64_t value = 0;
-  const bool read = n > 0 && std::from_chars(text.data(), text.data() + n, value).ec == std::errc();
-  return read ? std::optional(value) : std::nullopt;
-}
-
 std::optional<std::int64_t> usage_of(int directory) {
-  return number_in(directory, "memory.current");
+  return number_at(directory, "memory.current");
 }
 
 // What a write with an error reclaimed is not reported: it is read off the usage. 0 if unknown.
@@ -42,9 +28,9 @@ std::int64_t next_step(const ReclaimThreads::Request& request, std::int64_t want
   const std::int64_t step = std::min(wanted, ReclaimThreads::kStep);
   const int directory = request.directory->get();
   const auto high =
-      request.within_swap_high ? number_in(directory, "memory.swap.high") : std::nullopt;
+      request.within_swap_high ? number_at(directory, "memory.swap.high") : std::nullopt;
   if (!high) return step;
-  const auto swapped = number_in(directory, "memory.swap.current");
+  const auto swapped = number_at(directory, "memory.swap.current");
   if (!swapped) return 0;
   return std::clamp<std::int64_t>(swap_goal(*high) - *swapped, 0, std::min(step, *high / 8));
 }

@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <optional>
 #include <string_view>
 
@@ -51,13 +50,6 @@ bool write_value(int directory, const char* file, std::string_view value) {
   return fd && ::write(fd.get(), value.data(), value.size()) >= 0;
 }
 
-std::string path_of(int directory) {
-  std::array<char, PATH_MAX> link{};
-  const std::string name = "/proc/self/fd/" + std::to_string(directory);
-  const ssize_t n = ::readlink(name.c_str(), link.data(), link.size());
-  return n <= 0 ? "" : std::string(link.data(), static_cast<std::size_t>(n));
-}
-
 // Leaves in `found` what could not be written.
 void restore_values(CgroupId cgroup, OriginalLimits& found) {
   const Fd directory = open_cgroup(found.path, cgroup);
@@ -91,7 +83,7 @@ bool SuspendedLimits::is_lifted(CgroupId cgroup, const std::string& file) const 
 
 void SuspendedLimits::add(int directory, std::vector<CgroupId>& cgroups) {
   const auto cgroup = cgroup_id_of(directory);
-  std::string path = path_of(directory);
+  std::string path = path_of_directory(directory);
   if (!cgroup || path.empty()) return;
   OriginalLimits found{.path = std::move(path), .values = {}};
   for (const LimitFile& limit_file : kLimitFiles) {

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -45,17 +44,14 @@ std::string_view text_of(const Fd& file, Text& buffer) {
   return n > 0 ? std::string_view(buffer.data(), static_cast<std::size_t>(n)) : std::string_view();
 }
 
-// Absent: unknown, or "max".
-std::optional<std::int64_t> number_of(const Fd& file) {
-  Text buffer;
-  const std::string_view text = text_of(file, buffer);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && !text.empty() ? std::optional(value) : std::nullopt;
-}
-
 Fd open_at(int directory, const char* file) {
   return Fd(::openat(directory, file, O_RDONLY | O_CLOEXEC));
+}
+
+// Absent: unknown, or no limit.
+std::optional<std::int64_t> memory_max_of(const Fd& directory) {
+  const auto max = number_at(directory.get(), "memory.max");
+  return max && *max < kMaxNumber ? max : std::nullopt;
 }
 
 std::optional<std::int64_t> page_cache(const Fd& stat) {
@@ -156,7 +152,7 @@ std::optional<PodMemoryWorker::Watched> PodMemoryWorker::open_cgroup(
                   .directory = directory,
                   .current = open_at(directory->get(), "memory.current"),
                   .stat = open_at(directory->get(), "memory.stat")};
-  const auto max = number_of(open_at(directory->get(), "memory.max"));
+  const auto max = memory_max_of(*directory);
   if (!watched.current || !watched.stat || !max || *max <= 0) return std::nullopt;
   watched.max = *max;
   if (const auto original = overrides_.original(id)) watched.history.original = original->count;
@@ -243,8 +239,7 @@ void PodMemoryWorker::raise(CgroupId id, Watched& watched, std::int64_t to) {
   if (error != 0) {
     ++totals_.failed;
     watched.history.original.reset();
-    if (const auto max = number_of(open_at(watched.directory->get(), "memory.max")))
-      watched.max = *max;
+    if (const auto max = memory_max_of(*watched.directory)) watched.max = *max;
     return;
   }
   if (first)
@@ -268,7 +263,7 @@ void PodMemoryWorker::lower(CgroupId id, Watched& watched, std::int64_t to) {
   const auto original = overrides_.original(id);
   if (original)
     watched.max = to;
-  else if (const auto max = number_of(open_at(watched.directory->get(), "memory.max")))
+  else if (const auto max = memory_max_of(*watched.directory))
     watched.max = *max;
   if (!original) watched.history.original.reset();
 }

@@ -130,9 +130,9 @@ TEST(CpusetWriter, TheDropInOfARemovedUnitIsDeleted) {
   control.write("b.slice.d/50-MemoryMax.conf", "");
   const test::NoBus no_bus;
   CpusetWriter writer("/nowhere", control.path());
-  EXPECT_TRUE(writer.remove_drop_in("/a.slice"));
-  EXPECT_TRUE(writer.remove_drop_in("/b.slice"));
-  EXPECT_TRUE(writer.remove_drop_in("/kubepods/podx"));
+  EXPECT_TRUE(writer.remove_settings("/a.slice"));
+  EXPECT_TRUE(writer.remove_settings("/b.slice"));
+  EXPECT_TRUE(writer.remove_settings("/kubepods/podx"));
   EXPECT_FALSE(fs::exists(control.path() / "a.slice.d"));
   EXPECT_FALSE(fs::exists(control.path() / "b.slice.d/50-AllowedCPUs.conf"));
   EXPECT_TRUE(fs::exists(control.path() / "b.slice.d/50-MemoryMax.conf")) << "another's";

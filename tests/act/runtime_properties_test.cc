@@ -5,9 +5,11 @@
 
 #include "act/limits/memory_high_overrides.h"
 #include "base/bus/bus_message.h"
+#include "base/cgroup_directory.h"
 #include "base/file_io.h"
 #include "config/temp_dir.h"
 #include "support/eventually.h"
+#include "support/make_again.h"
 #include "support/private_bus.h"
 
 #include <fcntl.h>
@@ -18,6 +20,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -33,27 +37,52 @@ using namespace std::chrono_literals;
 
 constexpr const char* kUnit = "headroom-test.slice";
 
-// Writes a setting of MemoryHigh for each call, whether there is such a unit or not.
+// Writes a setting of MemoryHigh for each call, whether there is such a unit or not, and keeps the
+// value of each call.
 class SystemdDouble {
  public:
   explicit SystemdDouble(fs::path settings) : settings_(std::move(settings)) {
     thread_ = std::thread([this] { run(); });
     EXPECT_TRUE(test::eventually([this] { return ready_.load(); }));
   }
-  ~SystemdDouble() {
-    stop_ = true;
-    thread_.join();
+  ~SystemdDouble() { end(); }
+  void write_to(const fs::path& cgroup) {
+    const std::lock_guard lock(mutex_);
+    cgroup_ = cgroup;
+  }
+  void load(const std::string& unit) {
+    const std::lock_guard lock(mutex_);
+    loaded_.emplace(unit, "infinity");
+  }
+  // The value that the unit is started with.
+  std::string value_of(const std::string& unit) {
+    end();
+    return loaded_.at(unit);
   }
 
  private:
-  static int on_call(sd_bus_message* message, void* self, sd_bus_error*) {
-    if (sd_bus_message_is_method_call(message, nullptr, "SetUnitProperties") <= 0) return 0;
+  static int on_call(sd_bus_message* message, void* data, sd_bus_error*) {
+    auto* const self = static_cast<SystemdDouble*>(data);
+    const std::lock_guard lock(self->mutex_);
     const char* unit = nullptr;
-    sd_bus_message_read(message, "s", &unit);
-    const auto directory =
-        static_cast<SystemdDouble*>(self)->settings_ / (std::string(unit) + ".d");
+    if (sd_bus_message_is_method_call(message, nullptr, "GetUnit") > 0) {
+      sd_bus_message_read(message, "s", &unit);
+      if (self->loaded_.contains(unit)) return sd_bus_reply_method_return(message, "o", "/unit");
+      return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.NoSuchUnit",
+                                        "Unit %s not loaded.", unit);
+    }
+    if (sd_bus_message_is_method_call(message, nullptr, "SetUnitProperties") <= 0) return 0;
+    const char* property = nullptr;
+    std::uint64_t value = 0;
+    const int read =
+        sd_bus_message_read(message, "sba(sv)", &unit, nullptr, 1, &property, "t", &value);
+    EXPECT_GE(read, 0);
+    const std::string text = value == UINT64_MAX ? "infinity" : std::to_string(value);
+    const auto directory = self->settings_ / (std::string(unit) + ".d");
     fs::create_directories(directory);
-    std::ofstream(directory / "50-MemoryHigh.conf") << "[Slice]\nMemoryHigh=2097152\n";
+    std::ofstream(directory / "50-MemoryHigh.conf") << "[Slice]\nMemoryHigh=" << text << '\n';
+    if (self->loaded_.contains(unit)) self->loaded_[unit] = text;
+    self->unwritten_ = value == UINT64_MAX ? "max" : text;
     return sd_bus_reply_method_return(message, nullptr);
   }
   void run() {
@@ -63,13 +92,28 @@ class SystemdDouble {
     ready_ = sd_bus_request_name(bus, "org.freedesktop.systemd1", 0) >= 0;
     while (!stop_) {
       const int r = sd_bus_process(bus, nullptr);
+      if (r == 0) write();
       if (r == 0) sd_bus_wait(bus, 10'000);
       if (r < 0) break;
     }
     sd_bus_flush_close_unref(bus);
   }
 
+  void write() {
+    const std::lock_guard lock(mutex_);
+    if (!cgroup_.empty() && !unwritten_.empty())
+      std::ofstream(cgroup_ / "memory.high") << std::exchange(unwritten_, "") << '\n';
+  }
+  void end() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
   const fs::path settings_;
+  std::mutex mutex_;  // protects the members below
+  fs::path cgroup_;
+  std::string unwritten_;  // it answers before it writes
+  std::map<std::string, std::string> loaded_;
   std::atomic<bool> ready_ = false, stop_ = false;
   std::thread thread_;
 };
@@ -185,6 +229,65 @@ TEST_F(OverridesOnABus, OfADaemonThatWasKilledNoSettingIsLeft) {
   bus.resume();
   EXPECT_TRUE(test::eventually([&] { return next.restore(CgroupId{1}) == 0 && next.held() == 0; }));
   expect_no_late_setting();
+}
+
+// Stopped, or started again with the value that was set: systemd keeps it loaded with that value.
+struct OverridesOfALoadedUnit : OverridesOnABus {
+  void SetUp() override {
+    OverridesOnABus::SetUp();
+    if (!systemd) return;
+    systemd->load(kUnit);
+    auto killed = connection();
+    EXPECT_TRUE(set(killed));
+  }
+  void restore(const OriginalMemoryHigh& held) {
+    MemoryHighOverrides next(root.path(), do_not_save, {}, connection());
+    next.restore_all({{cgroup, held}});
+    EXPECT_EQ(next.held(), 0u);
+  }
+  const std::string path = "/" + std::string(kUnit);
+};
+
+TEST_F(OverridesOfALoadedUnit, TheNextStartHasTheOriginalValue) {
+  fs::remove_all(unit);
+  restore({.path = path, .found = Bytes{1 << 20}, .set = Bytes{2 << 20}, .had_setting = false});
+  EXPECT_FALSE(has_setting());
+  EXPECT_EQ(systemd->value_of(kUnit), "1048576");
+}
+
+TEST_F(OverridesOfALoadedUnit, TheSettingOfAnOperatorIsRestored) {
+  fs::remove_all(unit);
+  restore({.path = path, .found = Bytes{1 << 20}, .set = Bytes{2 << 20}});
+  EXPECT_EQ(connection().setting(kUnit, "MemoryHigh"), "1048576");
+  EXPECT_EQ(systemd->value_of(kUnit), "1048576");
+}
+
+TEST_F(OverridesOfALoadedUnit, AnotherSettingStays) {
+  fs::remove_all(unit);
+  restore({.path = path, .found = {}, .set = Bytes{3 << 20}, .had_setting = false});
+  EXPECT_TRUE(has_setting());
+  EXPECT_EQ(systemd->value_of(kUnit), "2097152");
+}
+
+// It is started again while it is overridden.
+TEST_F(OverridesOnABus, TheNextOverrideDoesNotTakeOursForTheOriginal) {
+  systemd->load(kUnit);
+  MemoryHighOverrides::Found saved;
+  const auto save = [&saved](const MemoryHighOverrides::Found& found) {
+    saved = found;
+    return Result<>();
+  };
+  MemoryHighOverrides held(root.path(), save, {}, connection());
+  systemd->write_to(unit);
+  ASSERT_EQ(held.override_high(cgroup, directory.get(), Bytes{2 << 20}), 0);
+  test::make_again(unit);
+  const Fd again(::open(unit.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const CgroupId restarted = cgroup_id_of(again.get()).value();
+  ASSERT_EQ(held.override_high(restarted, again.get(), Bytes{3 << 20}), 0);
+  ASSERT_EQ(saved.size(), 1u);
+  EXPECT_EQ(saved.at(restarted).found, Bytes{1 << 20});
+  EXPECT_FALSE(saved.at(restarted).had_setting);
+  held.restore_all();
 }
 
 }  // namespace

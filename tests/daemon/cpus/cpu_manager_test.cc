@@ -83,7 +83,7 @@ class Host : public testing::Test {
                 .cgroup_root = root(),
                 .write = [this](const SeenCgroup& cgroup,
                                 const CpuSet& set) { return write(cgroup, set); },
-                .remove_drop_in =
+                .remove_settings =
                     [this](const std::string& path) { return forgotten_.insert(path), true; },
                 .pause = [] {}},
             .pods_cgroup = "kubepods",

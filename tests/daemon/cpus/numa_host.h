@@ -100,7 +100,7 @@ class NumaHost : public testing::Test {
                           write_line(cgroup.path + "/cpuset.cpus.effective", set.format());
                           return {};
                         },
-                        .remove_drop_in =
+                        .remove_settings =
                             [this](const std::string& path) { return gone_.insert(path), true; },
                         .pause = [] {}},
             .pods_cgroup = "kubepods",

@@ -186,9 +186,16 @@ Result<> CpusetWriter::write_nodes(const SeenCgroup& cgroup, NodeSet nodes) {
   return write(cgroup, kNodes, set);
 }
 
-bool CpusetWriter::remove_drop_in(const std::string& path) {
+bool CpusetWriter::remove_settings(const std::string& path) {
   const auto unit = unit_of(path);
-  return !unit || properties_.remove(*unit, {kCpus.property, kNodes.property});
+  if (!unit) return true;
+  if (!properties_.finish_earlier_calls()) return false;
+  UnitProperties none;
+  for (const Setting& setting : {kCpus, kNodes})
+    if (properties_.setting(*unit, setting.property))
+      none.push_back({.name = setting.property, .value = as_bitmap({})});
+  if (!none.empty() && !properties_.set_if_loaded(*unit, none)) return false;
+  return properties_.remove(*unit, {kCpus.property, kNodes.property}).has_value();
 }
 
 }  // namespace headroom::act

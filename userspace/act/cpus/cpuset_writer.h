@@ -85,9 +85,9 @@ class CpusetWriter {
   // The same for the NUMA nodes of its memory.
   Result<> write_nodes(const SeenCgroup& cgroup, NodeSet nodes);
 
-  // Removes the settings of a unit that no longer exists from systemd's runtime directory, where
-  // they would apply to the next unit of that name. False: systemd may yet write one; ask again.
-  bool remove_drop_in(const std::string& path);
+  // Removes the settings of a unit whose cgroup was removed, which would apply to it when it is
+  // started again, and to the next unit of that name. False: systemd does not answer; ask again.
+  bool remove_settings(const std::string& path);
 
  private:
   // A file of the cpuset controller, and the unit's property for it.

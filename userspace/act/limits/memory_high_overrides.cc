@@ -34,6 +34,10 @@ std::string as_setting(std::optional<Bytes> high) {
   return high ? std::to_string(high->count) : "infinity";
 }
 
+std::uint64_t as_property(std::optional<Bytes> high) {
+  return high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
+}
+
 // Absent: it cannot be read. Present without a value: "max".
 std::optional<std::optional<Bytes>> read_bytes_or_max(int directory, const char* file) {
   const auto number = number_at(directory, file);
@@ -98,11 +102,7 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   const std::string absolute_path = path_of_directory(directory);
   if (!absolute_path.starts_with(root_)) return ENOENT;
   restore_failed();
-  // Nothing is to be restored for removed cgroups.
-  std::erase_if(found_, [&](const auto& entry) {
-    return cgroup_id_at(root_ + entry.second.path) != entry.first &&
-           !failed_.contains(entry.first) && remove_setting(entry.second.path);
-  });
+  forget_removed();
   const std::string path = absolute_path.substr(root_.size());
   const auto now = read_bytes_or_max(directory, kHigh);
   if (!now) return ENOENT;
@@ -125,6 +125,17 @@ int MemoryHighOverrides::override_high(CgroupId cgroup, int directory, Bytes hig
   found_.erase(entry);
   (void)save_(found_);
   return error;
+}
+
+// If systemd does not answer, only one call waits for it.
+void MemoryHighOverrides::forget_removed() {
+  bool answers = true;
+  std::erase_if(found_, [&](const auto& entry) {
+    const bool is_removed =
+        cgroup_id_at(root_ + entry.second.path) != entry.first && !failed_.contains(entry.first);
+    answers = answers && (!is_removed || restore_setting(entry.second));
+    return is_removed && answers;
+  });
 }
 
 // The bus may be back. If it is not, only one call waits for it.
@@ -170,7 +181,7 @@ Result<> MemoryHighOverrides::restore_value(CgroupId cgroup, const OriginalMemor
   if (unit_of(held.path))
     if (auto finished = properties_.finish_earlier_calls(); !finished) return finished;
   const Fd directory = open_cgroup(root_ + held.path, cgroup);
-  if (!directory) return remove_setting(held.path);
+  if (!directory) return restore_setting(held);
   const auto is_ours = [&] {
     const auto now = read_bytes_or_max(directory.get(), kHigh);
     return now && same(*now, held.set);
@@ -194,9 +205,35 @@ Result<> MemoryHighOverrides::leave_to_others(const OriginalMemoryHigh& held) {
   return {};
 }
 
+// The cgroup was removed. Its unit, if systemd has it loaded, is or will be started again with the
+// value that was set.
+Result<> MemoryHighOverrides::restore_setting(const OriginalMemoryHigh& held) {
+  const auto unit = unit_of(held.path);
+  if (!unit) return {};
+  if (auto finished = properties_.finish_earlier_calls(); !finished) return finished;
+  if (properties_.setting(*unit, kProperty) != as_setting(held.set)) return leave_to_others(held);
+  const auto restored =
+      properties_.set_if_loaded(*unit, {{.name = kProperty, .value = as_property(held.found)}});
+  if (!restored) return tl::make_unexpected(restored.error());
+  if (*restored) wait_until_restarted_is_without(held);
+  if (*restored && held.found && held.had_setting) return {};
+  return remove_setting(held.path);
+}
+
+// systemd answers before it has written. The next override would take ours for the original.
+void MemoryHighOverrides::wait_until_restarted_is_without(const OriginalMemoryHigh& held) const {
+  const Fd directory(::open((root_ + held.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto is_ours = [&] {
+    const auto now = directory ? read_bytes_or_max(directory.get(), kHigh) : std::nullopt;
+    return now && same(*now, held.set) && !same(held.found, held.set);
+  };
+  for (auto elapsed = kPollPeriod; elapsed < kPollTimeout && is_ours(); elapsed += kPollPeriod)
+    std::this_thread::sleep_for(kPollPeriod);
+}
+
 Result<> MemoryHighOverrides::write_original(int directory, const OriginalMemoryHigh& held) {
   auto done = write(directory, held.path, held.found);
-  if (!done && is_removed(directory)) return remove_setting(held.path);
+  if (!done && is_removed(directory)) return restore_setting(held);
   // Nothing else removes the setting when the unit is gone. Without it the value is that of the
   // unit's own files, or no limit.
   if (done && (!held.found || !held.had_setting)) return remove_setting(held.path);
@@ -208,8 +245,8 @@ Result<> MemoryHighOverrides::write(int directory, const std::string& path,
   const auto unit = unit_of(path);
   if (!unit) return write_file(directory, high);
   if (is_removed(directory)) return failure(path + " was removed", ENOENT);
-  const std::uint64_t value = high ? static_cast<std::uint64_t>(high->count) : UINT64_MAX;
-  if (auto done = properties_.set(*unit, {{.name = kProperty, .value = value}}); !done) return done;
+  if (auto done = properties_.set(*unit, {{.name = kProperty, .value = as_property(high)}}); !done)
+    return done;
   for (auto elapsed = kPollPeriod; elapsed < kPollTimeout; elapsed += kPollPeriod) {
     const auto now = read_bytes_or_max(directory, kHigh);
     if (now && same(*now, high)) return {};

@@ -65,8 +65,11 @@ class MemoryHighOverrides {
   Result<> write(int directory, const std::string& path, std::optional<Bytes> high);
   Result<> write_original(int directory, const OriginalMemoryHigh& held);
   Result<> restore_value(CgroupId cgroup, const OriginalMemoryHigh& held);
+  void forget_removed();
   void restore_failed();
   Result<> leave_to_others(const OriginalMemoryHigh& held);
+  Result<> restore_setting(const OriginalMemoryHigh& held);
+  void wait_until_restarted_is_without(const OriginalMemoryHigh& held) const;
   // systemd keeps a removed unit's.
   Result<> remove_setting(const std::string& path);
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr const char* kService = "org.freedesktop.systemd1";
 constexpr const char* kObject = "/org/freedesktop/systemd1";
+constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
+constexpr const char* kNoSuchUnit = "org.freedesktop.systemd1.NoSuchUnit";
 
 // Of a call that was sent: systemd may still get it.
 bool is_without_answer(int error) {
@@ -49,7 +51,9 @@ Result<> RuntimeProperties::call(sd_bus_message* message, const std::string& doi
   // An answer to this call is one to all before it.
   unanswered_ = r < 0 && (is_without_answer(-r) || unanswered_);
   Result<> done;
-  if (r < 0) done = failure(doing + ": " + (error.message ? error.message : "no answer"), -r);
+  if (r < 0)
+    done = failure(doing + ": " + (error.message ? error.message : "no answer"),
+                   sd_bus_error_has_name(&error, kNoSuchUnit) ? ENOENT : -r);
   sd_bus_error_free(&error);
   return done;
 }
@@ -58,8 +62,8 @@ Result<> RuntimeProperties::set(const std::string& unit, const UnitProperties& p
   const auto connection = bus();
   if (!connection) return tl::make_unexpected(connection.error());
   sd_bus_message* raw = nullptr;
-  int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject,
-                                         "org.freedesktop.systemd1.Manager", "SetUnitProperties");
+  int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager,
+                                         "SetUnitProperties");
   const BusMessage message(raw);
   if (r >= 0) r = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
   if (r >= 0) r = append(raw, properties);
@@ -68,6 +72,27 @@ Result<> RuntimeProperties::set(const std::string& unit, const UnitProperties& p
     doing += ' ' + property.name;
   doing += " of " + unit;
   return r < 0 ? errno_failure(doing, -r) : call(raw, doing);
+}
+
+Result<bool> RuntimeProperties::is_loaded(const std::string& unit) {
+  const auto connection = bus();
+  if (!connection) return tl::make_unexpected(connection.error());
+  sd_bus_message* raw = nullptr;
+  int r = sd_bus_message_new_method_call(*connection, &raw, kService, kObject, kManager, "GetUnit");
+  const BusMessage message(raw);
+  if (r >= 0) r = sd_bus_message_append(raw, "s", unit.c_str());
+  const std::string doing = "look for " + unit;
+  const Result<> found = r < 0 ? errno_failure(doing, -r) : call(raw, doing);
+  if (!found && found.error().code != ENOENT) return tl::make_unexpected(found.error());
+  return found.has_value();
+}
+
+Result<bool> RuntimeProperties::set_if_loaded(const std::string& unit,
+                                              const UnitProperties& properties) {
+  const auto loaded = is_loaded(unit);
+  if (!loaded || !*loaded) return loaded;
+  if (auto done = set(unit, properties); !done) return tl::make_unexpected(done.error());
+  return true;
 }
 
 Result<> RuntimeProperties::finish_earlier_calls() {

@@ -4,9 +4,11 @@
 // loop's thread. Not thread-safe.
 //
 // systemd keeps a unit's settings in its runtime directory after the unit is gone, where nothing
-// else removes them. A call whose answer did not come in time may still be waiting on the bus, and
-// then writes such a setting later, also after the death of the process that made it. The bus and
-// systemd take calls in order: once systemd answers another, the earlier ones are done or lost.
+// else removes them. It also keeps a stopped unit loaded, with the values that were set, as long as
+// others refer to it (an enabled service, and the slice of one), and starts it with them. A call
+// whose answer did not come in time may still be waiting on the bus, and then writes such a setting
+// later, also after the death of the process that made it. The bus and systemd take calls in order:
+// once systemd answers another, the earlier ones are done or lost.
 #pragma once
 
 #include "act/units/runtime_settings.h"
@@ -32,6 +34,9 @@ class RuntimeProperties {
                              std::chrono::milliseconds timeout = kBusTimeout);
 
   Result<> set(const std::string& unit, const UnitProperties& properties);
+  // The same for a unit that may be stopped or gone. False: systemd does not have it loaded, and
+  // nothing was set.
+  Result<bool> set_if_loaded(const std::string& unit, const UnitProperties& properties);
 
   // Removes the unit's settings of these properties, if no call can write them any more: else
   // nothing is removed, and the error is why systemd does not answer.
@@ -46,6 +51,7 @@ class RuntimeProperties {
 
  private:
   Result<sd_bus*> bus();
+  Result<bool> is_loaded(const std::string& unit);
   Result<> call(sd_bus_message* message, const std::string& doing);
 
   const std::string connection_;

@@ -69,7 +69,7 @@ CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
       pods_(setup_.cpusets.cgroup_root, setup_.pods_cgroup, setup_.identify),
       memory_({.cgroup_root = setup_.cpusets.cgroup_root,
                .write = setup_.write_nodes,
-               .remove_drop_in = setup_.cpusets.remove_drop_in,
+               .remove_settings = setup_.cpusets.remove_settings,
                .pause = setup_.cpusets.pause},
               setup_.sys, options_.cpus, setup_.at_step),
       file_(options_.cpus.state_file, setup_.at_step),

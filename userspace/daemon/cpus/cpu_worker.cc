@@ -95,8 +95,8 @@ CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerName
       .cpusets = {.cgroup_root = cgroup_root,
                   .write = [writer](const SeenCgroup& cgroup,
                                     const CpuSet& cpus) { return writer->write(cgroup, cpus); },
-                  .remove_drop_in =
-                      [writer](const std::string& path) { return writer->remove_drop_in(path); },
+                  .remove_settings =
+                      [writer](const std::string& path) { return writer->remove_settings(path); },
                   .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
       .pods_cgroup = pods_cgroup,
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },

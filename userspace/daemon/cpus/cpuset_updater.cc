@@ -184,7 +184,7 @@ void CpusetUpdater::forget_removed(const std::function<bool(const std::string&)>
   std::erase_if(applied_, [&](const auto& applied) { return !cpus_at(applied.first); });
   std::erase_if(written_paths_, [&](const std::string& path) {
     if (cpus_at(path) || expected(path)) return false;
-    return setup_.remove_drop_in(path);
+    return setup_.remove_settings(path);
   });
 }
 

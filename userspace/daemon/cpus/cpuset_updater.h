@@ -75,7 +75,7 @@ class CpusetUpdater {
     // written.
     std::function<Result<>(const SeenCgroup& cgroup, const CpuSet& cpus)> write;
     // The cgroup was removed. False: not yet done; it is called again.
-    std::function<bool(const std::string& path)> remove_drop_in;
+    std::function<bool(const std::string& path)> remove_settings;
     std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {

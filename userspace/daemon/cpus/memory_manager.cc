@@ -75,7 +75,7 @@ void MemsUpdater::apply(Wanted wanted) {
 void MemsUpdater::forget_removed(const std::function<bool(const std::string&)>& expected) {
   std::erase_if(written_paths_, [&](const std::string& path) {
     if (observe::own_nodes_of_cgroup(setup_.cgroup_root, path) || expected(path)) return false;
-    return setup_.remove_drop_in(path);
+    return setup_.remove_settings(path);
   });
 }
 

@@ -2,14 +2,21 @@
 // The actuator on real cgroups of the running kernel.
 #include "act/host_actuator.h"
 
+#include "base/cgroup_directory.h"
 #include "base/process_stat.h"
 #include "daemon/turn/allocation_count.h"
+#include "support/eventually.h"
+#include "support/fake_cgroupfs.h"
 #include "support/test_cgroup.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -70,6 +77,31 @@ TEST_F(HostActuatorTest, KillsEverythingInAndBelowTheCgroup) {
     ASSERT_TRUE(status);
     EXPECT_EQ(WTERMSIG(*status), SIGKILL);
   }
+}
+
+// A slice whose services have ended, and are to be started again. Plain files: there is no process.
+TEST(HostActuatorRestore, OfAnEmptyCgroupItsMemoryHighIsRestored) {
+  const test::FakeCgroupfs cgroups(
+      {.name = "", .children = {{.name = "pod", .files = {{"memory.high", "4194304"}}}}});
+  const std::string path = cgroups.root() / "pod";
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const CgroupId cgroup{cgroups.id("pod")};
+  const auto overrides = std::make_shared<MemoryHighOverrides>(
+      cgroups.root(), [](const MemoryHighOverrides::Found&) { return Result<>(); });
+  ASSERT_EQ(overrides->override_high(cgroup, directory.get(), Bytes{2'097'152}), 0);
+  ASSERT_EQ(number_at(directory.get(), "memory.high"), 2'097'152);
+  HostActuator actuator([](CgroupId) { return -1; }, &stopped_clock);
+  actuator.set_memory_high_overrides(overrides);
+  EXPECT_EQ(actuator.act(decide(Act::kRestoreMemoryHigh, cgroup)).result,
+            Outcome::Result::kStarted);
+  std::vector<Outcome> ended;
+  ASSERT_TRUE(test::eventually([&] {
+    actuator.collect(ended);
+    return !ended.empty();
+  }));
+  EXPECT_EQ(ended[0].result, Outcome::Result::kDone);
+  EXPECT_EQ(ended[0].error, 0);
+  EXPECT_EQ(number_at(directory.get(), "memory.high"), 4'194'304);
 }
 
 TEST_F(HostActuatorTest, TerminatesWithSigtermOnly) {

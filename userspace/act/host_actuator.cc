@@ -39,6 +39,7 @@ Outcome HostActuator::done(const Decision& decision, Outcome::Result result, int
 Outcome HostActuator::act(const Decision& decision) {
   if (decision.act == Act::kReclaim) return reclaim(decision);
   if (decision.act == Act::kRemove) return remove_volumes(decision);
+  if (decision.act == Act::kRestoreMemoryHigh) return restore_memory_high(decision);
   if (decision.part.unit == EvictionUnit::kProcess) return signal_process(decision);
   const CgroupKillFds* kill_fds = kill_fds_.find(cgroup_of(decision));
   // No descriptors: the cgroup was removed before they could be opened, or no descriptor was free.
@@ -54,11 +55,11 @@ Outcome HostActuator::act(const Decision& decision) {
     case Act::kReclaimCache:
     case Act::kLowerMemoryHigh:
     case Act::kRaiseMemoryHigh:
-    case Act::kRestoreMemoryHigh:
       return perform_ladder_step(decision, *kill_fds);
+    case Act::kRestoreMemoryHigh:
     case Act::kRemove:
     case Act::kReclaim:
-      break;  // handled above: neither needs a running pod
+      break;  // handled above: none needs a running pod
   }
   return done(decision, Outcome::Result::kFailed, EINVAL);
 }
@@ -123,6 +124,17 @@ void HostActuator::collect(std::vector<Outcome>& ended) {
   });
 }
 
+// Also of an empty cgroup, which may be started again, and of one that was removed.
+Outcome HostActuator::restore_memory_high(const Decision& decision) {
+  if (!memory_high_overrides_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
+  return begin(decision, [overrides = memory_high_overrides_, limits = limits_,
+                          cgroup = cgroup_of(decision)](const std::stop_token&) {
+    // Otherwise the ladder would find memory.high "max", and its own value would be restored later.
+    limits->restore(cgroup);
+    return overrides->restore(cgroup);
+  });
+}
+
 Outcome HostActuator::perform_ladder_step(const Decision& decision, const CgroupKillFds& kill_fds) {
   const int copy = ::fcntl(kill_fds.directory.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return done(decision, Outcome::Result::kFailed, errno);
@@ -133,14 +145,6 @@ Outcome HostActuator::perform_ladder_step(const Decision& decision, const Cgroup
     });
   if (!memory_high_overrides_) return done(decision, Outcome::Result::kFailed, EOPNOTSUPP);
   const CgroupId cgroup = cgroup_of(decision);
-  if (decision.act == Act::kRestoreMemoryHigh)
-    return begin(decision, [overrides = memory_high_overrides_, limits = limits_,
-                            cgroup](const std::stop_token&) {
-      // Otherwise the ladder would find memory.high "max", and its own value would be restored
-      // later.
-      limits->restore(cgroup);
-      return overrides->restore(cgroup);
-    });
   return begin(decision, [overrides = memory_high_overrides_, directory, cgroup,
                           bytes = *decision.bytes](const std::stop_token&) {
     return overrides->override_high(cgroup, directory->get(), bytes);

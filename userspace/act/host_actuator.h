@@ -79,6 +79,7 @@ class HostActuator final : public Actuator {
   Outcome signal_process(const Decision& decision);
   int process_for(const Decision& decision, Fd& opened) const;
   void track_process(const Decision& decision, int process);
+  Outcome restore_memory_high(const Decision& decision);
   Outcome perform_ladder_step(const Decision& decision, const CgroupKillFds& kill_fds);
   Outcome kill(const Decision& decision, const CgroupKillFds& kill_fds) const;
   Outcome terminate(const Decision& decision, const CgroupKillFds& kill_fds) const;

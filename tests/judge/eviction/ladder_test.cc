@@ -194,6 +194,22 @@ TEST(Ladder, APodThatIsKilledKeepsItsMemoryHighUntilThen) {
   EXPECT_EQ(story.decided(), kNothing);
 }
 
+// systemd would start its unit again with the limit that was set.
+TEST(Ladder, TheMemoryHighOfAPodThatIsGoneIsRestoredAtOnce) {
+  Story story(climbing());
+  const auto batch = pod(story, "batch", 1_GiB, {});
+  story.step(0, 290_MiB);
+  story.ended(Act::kLowerMemoryHigh, 5);
+  story.remove_pod(batch);
+  story.step(1'000, 290_MiB);
+  EXPECT_EQ(story.decided(), Lines{"restore batch"});
+  story.ended(Act::kRestoreMemoryHigh, 1'010, ETIMEDOUT);
+  story.step(6'010, 290_MiB);
+  EXPECT_EQ(story.decided(), Lines{"restore batch"}) << "the bus was gone";
+  story.ended(Act::kRestoreMemoryHigh, 6'020);
+  EXPECT_TRUE(story.history.ladder.held.empty());
+}
+
 TEST(Ladder, AFailedRestoreIsRetried) {
   Story story(climbing());
   pod(story, "batch", 1_GiB, {});

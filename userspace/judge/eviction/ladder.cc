@@ -141,8 +141,10 @@ bool may_limit_best_effort(const Policy& policy, const MemoryMargin& margin,
          !has_lowered(ladder);
 }
 
+// Also if its cgroup was removed: a unit that is started again would be limited by the settings
+// that systemd keeps.
 bool is_expired(const LadderPass& pass, const MemoryHighOverride& held) {
-  if (pass.at >= held.until) return true;
+  if (pass.at >= held.until || !pass.pod(held.cgroup)) return true;
   if (held.relaxed) return pass.policy.ladder.raise_high_duration == Duration::zero();
   if (!pass.policy.ladder.lower_high_margin) return true;
   return pass.ladder.above_margin_since != Instant{} &&
@@ -223,8 +225,6 @@ void update_history(LadderPass& pass) {
   if (pass.ladder.taking != Instant{} && pass.at - pass.ladder.taking > kOutcomeTimeout)
     pass.ladder.taking = {};
   std::erase_if(pass.ladder.exhausted, [&](const auto& each) { return pass.at >= each.until; });
-  std::erase_if(pass.ladder.held,
-                [&](const MemoryHighOverride& held) { return !pass.pod(held.cgroup); });
   if (pass.memory && pass.policy.ladder.lower_high_margin) {
     if (pass.memory->below(pass.policy.ladder.lower_high_margin))
       pass.ladder.above_margin_since = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // headroomctl changes: the ledger, from the files that the daemon writes.
 #include "act/cpus/cpu_checkpoint.h"
+#include "act/cpus/cpuset_units.h"
 #include "act/memory/memory_checkpoint.h"
 #include "act/original_values.h"
 #include "base/state/saved_taints.h"
@@ -23,7 +24,8 @@ struct LedgerTest : ::testing::Test {
   const TempDir dir;
   const LedgerFiles files{.state_dir = dir.path(),
                           .cpu_state_file = dir.path() / "cpus",
-                          .memory_state_file = dir.path() / "memory"};
+                          .memory_state_file = dir.path() / "memory",
+                          .unit_settings = dir.path() / "settings"};
 };
 
 TEST_F(LedgerTest, WithoutFilesNothingIsChanged) {
@@ -84,6 +86,10 @@ TEST_F(LedgerTest, HasEveryStore) {
   MemoryState memory;
   memory.entries["uid"]["app"] = {{NodeSet::of(0) | NodeSet::of(1), "memory", Bytes{4096}}};
   ASSERT_TRUE(act::MemoryStateFile(files.memory_state_file).save("Static", memory));
+  ASSERT_TRUE(act::cpuset_units_file(dir.path()).save({"/a.slice/web.service", "/a.slice/gone"}));
+  std::filesystem::create_directories(files.unit_settings / "web.service.d");
+  std::ofstream(files.unit_settings / "web.service.d/50-AllowedCPUs.conf")
+      << "[Service]\nAllowedCPUs=1-3\n";
   const Taint kept{"kept", "", TaintEffect::kNoSchedule};
   const state::StateFile<state::SavedTaints> taints(dir.path() / state::kTaintsFile);
   ASSERT_TRUE(taints.save({.configured = {kept, {"gone", "x", TaintEffect::kNoSchedule}},
@@ -105,6 +111,7 @@ TEST_F(LedgerTest, HasEveryStore) {
                                {"oom_score_adj", "/pod4", "900", "0, 3"},
                                {"cpuset.cpus", "uid/app", "2-3", "shared: 0-1"},
                                {"cpuset.mems", "uid/app", "0-1", "any"},
+                               {"AllowedCPUs", "/a.slice/web.service", "1-3", "-"},
                                {"taint", "the node", "new:NoExecute", "-"},
                                {"taint", "the node", "-", "gone=x:NoSchedule"}}));
 }

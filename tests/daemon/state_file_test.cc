@@ -170,6 +170,14 @@ TEST_F(StateFileTest, AWrongChecksumIsReportedAndTheFileSetAside) {
   EXPECT_TRUE(file.load()) << "the next start is not affected";
 }
 
+TEST_F(StateFileTest, ADirectoryInItsPlaceIsReportedAndSetAside) {
+  fs::create_directory(file.path());
+  EXPECT_FALSE(file.read());
+  EXPECT_FALSE(file.load());
+  EXPECT_FALSE(fs::exists(file.path()));
+  EXPECT_TRUE(fs::exists(file.path().string() + ".damaged"));
+}
+
 TEST_F(StateFileTest, AFieldOfAnotherReleaseIsIgnoredAndAMissingOneKeepsItsDefault) {
   ASSERT_TRUE(file.save(saved));
   nlohmann::json other = document();

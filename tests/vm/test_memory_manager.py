@@ -7,6 +7,7 @@ Read from the kernel alone: cpuset.mems, Mems_allowed_list and memory.numa_stat;
 import json
 import re
 
+from held_change import kill_without_another, restart_again
 from node import Node, Pod, kubelet_configuration
 
 KERNELS = ("6.12",)
@@ -133,18 +134,16 @@ def is_released(vm, pod):
 
 def test_what_a_killed_daemon_assigned_is_released_without_another(vm):
     with Node(vm) as node:
-        vm.put(b"[Service]\nRestart=no\n", "/run/systemd/system/headroomd.service.d/once.conf")
+        node.start(configuration())
+        _, second = two_pods(node)
         try:
-            vm.run("systemctl daemon-reload", check=True)
-            node.start(configuration())
-            _, second = two_pods(node)
-            vm.run("systemctl kill -s KILL headroomd.service", check=True)
-            vm.wait_until("systemctl is-failed --quiet headroomd.service", timeout=30)
+            kill_without_another(node)
             assert allowed(vm, second) == {"1"}
             vm.run("headroomd --restore", check=True)
             is_released(vm, second)
         finally:
-            vm.run("rm /run/systemd/system/headroomd.service.d/once.conf; systemctl daemon-reload; systemctl reset-failed headroomd.service")
+            restart_again(node)
+            vm.run("systemctl reset-failed headroomd.service")
 
 
 def test_a_reload_that_ends_enforce_releases(vm):

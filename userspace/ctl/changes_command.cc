@@ -2,6 +2,8 @@
 #include "ctl/changes_command.h"
 
 #include "act/cpus/cpu_checkpoint.h"
+#include "act/cpus/cpuset_units.h"
+#include "act/cpus/cpuset_writer.h"
 #include "act/memory/memory_checkpoint.h"
 #include "act/original_values.h"
 #include "base/json_text.h"
@@ -122,6 +124,17 @@ Result<> add_result(const Result<Value>& read, Changes& changes) {
   return {};
 }
 
+Result<> add_unit_settings(const LedgerFiles& files, Changes& changes) {
+  const auto paths = act::cpuset_units_file(files.state_dir).read();
+  if (!paths) return tl::make_unexpected(paths.error());
+  for (const std::string& path : *paths)
+    for (const char* property : {"AllowedCPUs", "AllowedMemoryNodes"})
+      if (const auto unit = act::unit_of(path))
+        if (const auto value = act::runtime_setting(files.unit_settings, *unit, property))
+          changes.push_back({property, path, *value, "-"});
+  return {};
+}
+
 }  // namespace
 
 Result<Changes> read_ledger(const LedgerFiles& files) {
@@ -139,6 +152,7 @@ Result<Changes> read_ledger(const LedgerFiles& files) {
     done = add_result(act::CpuStateFile(files.cpu_state_file).load(), changes);
   if (done && !files.memory_state_file.empty())
     done = add_result(act::MemoryStateFile(files.memory_state_file).load(), changes);
+  if (done) done = add_unit_settings(files, changes);
   if (done) done = add_result(taints.read(), changes);
   if (!done) return tl::make_unexpected(done.error());
   return changes;

@@ -2,6 +2,7 @@
 // headroomctl changes: what headroomd has changed on the node, with the original values.
 #pragma once
 
+#include "act/units/runtime_settings.h"
 #include "ctl/common/commands.h"
 #include "ctl/common/text_table.h"
 
@@ -18,7 +19,8 @@ namespace headroom::ctl {
 // which it keeps the original values. It is also complete while no daemon runs.
 
 struct Change {
-  std::string setting;   // "memory.high", "oom_score_adj", "cpuset.cpus", "cpuset.mems", "taint"
+  // "memory.high", "oom_score_adj", "cpuset.cpus", "cpuset.mems", "AllowedCPUs", "taint"
+  std::string setting;
   std::string object;    // a cgroup's path, "POD-UID/CONTAINER", "the node"
   std::string current;   // as headroomd set it
   std::string original;  // what is restored
@@ -29,6 +31,7 @@ struct LedgerFiles {
   std::filesystem::path state_dir;
   std::filesystem::path cpu_state_file;     // empty: CPUs are not assigned
   std::filesystem::path memory_state_file;  // empty: memory is not assigned
+  std::filesystem::path unit_settings = act::kRuntimeSettings;
 };
 
 // Errors: a file cannot be read, or is damaged. Nothing is moved or written.

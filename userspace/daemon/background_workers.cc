@@ -95,8 +95,9 @@ void BackgroundWorkers::update_cpus(const config::Config& config) {
   if (cpus_)
     cpus_->reconfigure(std::move(options));
   else if (options.cpus.mode != config::CpusConfig::Mode::kOff)
-    cpus_ = std::make_unique<CpuWorker>(root_.mount, config.pods_cgroup, std::move(options),
-                                        manifests_, container_names_, cpus_view_, repack_queue_);
+    cpus_ = std::make_unique<CpuWorker>(root_.mount, config.pods_cgroup, config.state_dir,
+                                        std::move(options), manifests_, container_names_,
+                                        cpus_view_, repack_queue_);
 }
 
 void BackgroundWorkers::update_oom_scores(const config::Config& config) {

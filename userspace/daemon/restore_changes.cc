@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/restore_changes.h"
 
+#include "act/cpus/cpuset_units.h"
 #include "act/original_values.h"
 #include "base/log/journal.h"
 #include "daemon/cpus/cpu_worker.h"
@@ -126,11 +127,14 @@ void release_cpus_and_memory(const std::filesystem::path& cgroup_root, const con
   const auto memory_left = [&] {
     return assigns(memory, name(CpusConfig::MemoryManagerPolicy::kStatic), incomplete);
   };
+  const auto units = act::cpuset_units_file(config.state_dir);
   const bool has_cpus = cpus_left(), has_memory = memory_left();
-  if (!has_cpus && !has_memory) return;
-  CpuManager manager(CpuWorker::setup_of(nullptr, cgroup_root, config.pods_cgroup),
-                     std::move(options));
+  if (!has_cpus && !has_memory && !units.exists()) return;
+  CpuManager manager(
+      CpuWorker::setup_of(nullptr, cgroup_root, config.pods_cgroup, config.state_dir),
+      std::move(options));
   manager.reconcile();
+  if (units.exists()) incomplete.push_back(units.path());
   if (cpus_left()) incomplete.push_back(cpus.path());
   if (memory_left()) incomplete.push_back(memory.path());
 }

@@ -79,13 +79,13 @@ class Host : public testing::Test {
   void restart() {
     manager_.emplace(
         CpuManager::Setup{
-            .cpusets = {
-                .cgroup_root = root(),
-                .write = [this](const SeenCgroup& cgroup,
-                                const CpuSet& set) { return write(cgroup, set); },
-                .remove_settings =
-                    [this](const std::string& path) { return forgotten_.insert(path), true; },
-                .pause = [] {}},
+            .cpusets = {.cgroup_root = root(),
+                        .write = [this](const SeenCgroup& cgroup,
+                                        const CpuSet& set) { return write(cgroup, set); },
+                        .pause = [] {}},
+            .remove_settings =
+                [this](const std::string& path) { return forgotten_.insert(path), true; },
+            .state_dir = state_dir_,
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),
             .identify = [](std::string_view) { return nullptr; }},
@@ -112,6 +112,7 @@ class Host : public testing::Test {
   const fs::path& root() const { return dir_.path(); }
 
   test::TempDir dir_;
+  fs::path state_dir_ = dir_.path();
   test::FakeSysfs sys_;
   CpuManagerOptions options_;
   std::optional<CpuManager> manager_;
@@ -181,6 +182,73 @@ TEST_F(Host, CpusReturnToThePoolWhenThePodIsGone) {
   set_declared_pods({});
   manager_->reconcile();
   EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
+}
+
+// systemd would start its unit again with them: the next daemon knows only its file.
+TEST_F(Host, SettingsOfAPodThatEndedAfterACrashAreRemoved) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  end("a");
+  set_declared_pods({});
+  restart();
+  manager_->reconcile();
+  EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
+  forgotten_.clear();
+  restart();
+  manager_->reconcile();
+  EXPECT_FALSE(forgotten_.contains("/kubepods/poda")) << "once is enough";
+}
+
+TEST_F(Host, SettingsOfAPodThatIsStoppedAreRemovedWhenNothingIsAssignedAnyMore) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  end("a");
+  manager_->reconcile();
+  EXPECT_TRUE(forgotten_.empty()) << "described, it may come back";
+  options_.cpus.policy = Policy::kNone;
+  manager_->reconfigure(options_);
+  manager_->reconcile();
+  EXPECT_TRUE(forgotten_.contains("/kubepods/poda"));
+  EXPECT_FALSE(fs::exists(act::cpuset_units_file(dir_.path()).path()));
+}
+
+// The state of a daemon that was killed, and whose assignments were lost.
+TEST_F(Host, WhatWasWrittenIsReleasedWithoutTheStateFile) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  ASSERT_EQ(runs_on("/kubepods/poda/c"), "2-3");
+  fs::remove(options_.cpus.state_file);
+  options_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_NE(writes_.find("/kubepods/burstable \n"), std::string::npos) << writes_;
+}
+
+TEST_F(Host, LimitsAreRemovedAlsoWhereNothingCanBeSaved) {
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  state_dir_ = dir_.path() / "missing";
+  options_.cpus.policy = Policy::kNone;
+  restart();
+  manager_->reconcile();
+  EXPECT_NE(writes_.find("/kubepods/burstable \n"), std::string::npos) << writes_;
+}
+
+TEST_F(Host, WhatIsNotInTheFileIsNotWritten) {
+  state_dir_ = dir_.path() / "missing";
+  restart();
+  set_declared_pods({pinned("a", "2")});
+  run("a");
+  manager_->reconcile();
+  EXPECT_EQ(writes_, "");
+  EXPECT_EQ(runs_on("/kubepods/burstable"), "0-7");
+  fs::create_directory(state_dir_);
+  manager_->reconcile();
+  EXPECT_EQ(runs_on("/kubepods/poda/c"), "2-3");
 }
 
 TEST_F(Host, ATerminatingPodIsNotWritten) {

@@ -100,9 +100,9 @@ class NumaHost : public testing::Test {
                           write_line(cgroup.path + "/cpuset.cpus.effective", set.format());
                           return {};
                         },
-                        .remove_settings =
-                            [this](const std::string& path) { return gone_.insert(path), true; },
                         .pause = [] {}},
+            .remove_settings = [this](const std::string& path) { return gone_.insert(path), true; },
+            .state_dir = dir_.path(),
             .pods_cgroup = "kubepods",
             .sys = sys_.root(),
             .identify = [](std::string_view) { return nullptr; },

@@ -86,7 +86,8 @@ class CpusetWriter {
   Result<> write_nodes(const SeenCgroup& cgroup, NodeSet nodes);
 
   // Removes the settings of a unit whose cgroup was removed, which would apply to it when it is
-  // started again, and to the next unit of that name. False: systemd does not answer; ask again.
+  // started again, and to the next unit of that name; or of one that has no limit any more. False:
+  // systemd does not answer; ask again.
   bool remove_settings(const std::string& path);
 
  private:

@@ -72,6 +72,8 @@ Result<> StateDocument::read(const Decode& decode) const {
     return tl::make_unexpected(damaged("a value is out of range"));
   } catch (const nlohmann::json::exception& thrown) {
     return tl::make_unexpected(damaged(thrown.what()));
+  } catch (const std::ios_base::failure& thrown) {  // a directory
+    return tl::make_unexpected(damaged(thrown.what()));
   }
 }
 

@@ -69,11 +69,15 @@ CpuManager::CpuManager(Setup setup, CpuManagerOptions options)
       pods_(setup_.cpusets.cgroup_root, setup_.pods_cgroup, setup_.identify),
       memory_({.cgroup_root = setup_.cpusets.cgroup_root,
                .write = setup_.write_nodes,
-               .remove_settings = setup_.cpusets.remove_settings,
+               .prepare = [this](const auto& paths) { return units_.add(paths); },
                .pause = setup_.cpusets.pause},
               setup_.sys, options_.cpus, setup_.at_step),
       file_(options_.cpus.state_file, setup_.at_step),
-      cpusets_(setup_.cpusets),
+      units_(act::cpuset_units_file(setup_.state_dir)),
+      cpusets_({.cgroup_root = setup_.cpusets.cgroup_root,
+                .write = setup_.cpusets.write,
+                .prepare = [this](const auto& paths) { return units_.add(paths); },
+                .pause = setup_.cpusets.pause}),
       partitions_(setup_.cpusets.cgroup_root) {}
 
 // In another mode than enforce nothing is written any more: what was assigned is released before.
@@ -167,6 +171,8 @@ act::CpuCheckpoint CpuManager::migrate_v1(act::CpuCheckpoint checkpoint) const {
 
 void CpuManager::load() {
   loaded_ = true;
+  // Of a daemon that was killed before it saved what it had released.
+  if (enforces()) was_static_ = !units_.paths().empty();
   auto loaded = file_.load();
   if (!loaded) {
     log::error("{}: the assignment of CPUs is taken from the cgroups", loaded.error().what);
@@ -176,7 +182,7 @@ void CpuManager::load() {
   }
   if (!*loaded) return;
   act::CpuCheckpoint checkpoint = migrate_v1(std::move(**loaded));
-  was_static_ = checkpoint.policy == name(Policy::kStatic);
+  was_static_ = was_static_ || checkpoint.policy == name(Policy::kStatic);
   if (checkpoint.policy != name(options_.cpus.policy))
     log::warning("{}: of the policy {}, taken over for {}", file_.path().native(),
                  checkpoint.policy, name(options_.cpus.policy));
@@ -239,14 +245,30 @@ void CpuManager::reconcile() {
   if (policy_) apply();
   if (!policy_ && (!was_static_ || release())) save();
   memory_.apply(pods_);
-  // A pod that has a manifest may be started again.
+  cpusets_.forget_removed();
+  forget_removed();
+}
+
+// Whether neither CPUs nor memory are assigned, and nothing is left of what was.
+bool CpuManager::is_released() const {
+  return !policy_ && !memory_.is_static() && !was_static_ && !memory_.is_releasing();
+}
+
+// A pod that has a manifest may be started again: it then has its CPUs from the beginning.
+void CpuManager::forget_removed() {
   const observe::PodCgroupParser layout(setup_.pods_cgroup);
+  const bool assigns = policy_ || memory_.is_static();
   const auto may_come_back = [&](const std::string& path) {
     const auto place = layout.place(path);
-    return place && pods_.manifest(place->uid);
+    return assigns && place && pods_.manifest(place->uid);
   };
-  cpusets_.forget_removed(may_come_back);
-  memory_.forget_removed(may_come_back);
+  std::vector<std::string> forgotten;
+  for (const std::string& path : units_.paths()) {
+    const bool exists = cgroup_id_at(setup_.cpusets.cgroup_root.native() + path).has_value();
+    const bool is_over = exists ? is_released() : !may_come_back(path);
+    if (is_over && setup_.remove_settings(path)) forgotten.push_back(path);
+  }
+  units_.remove(forgotten);
 }
 
 void CpuManager::apply() {

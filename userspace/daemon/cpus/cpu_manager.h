@@ -9,6 +9,7 @@
 #pragma once
 
 #include "act/cpus/cpu_checkpoint.h"
+#include "act/cpus/cpuset_units.h"
 #include "config/config.h"
 #include "daemon/cpus/cpuset_updater.h"
 #include "daemon/cpus/memory_manager.h"
@@ -45,6 +46,10 @@ class CpuManager {
  public:
   struct Setup {
     CpusetUpdater::Setup cpusets;
+    // systemd is to keep no setting of the cgroup's unit, which was released or is gone. False: not
+    // yet done; it is called again.
+    std::function<bool(const std::string& path)> remove_settings;
+    std::filesystem::path state_dir;  // of CpusetUnits
     std::string pods_cgroup;
     std::filesystem::path sys = "/sys";
     IdentifyContainer identify;
@@ -53,6 +58,8 @@ class CpuManager {
     std::function<Result<>(const SeenCgroup& cgroup, NodeSet nodes)> write_nodes = nullptr;
   };
   CpuManager(Setup setup, CpuManagerOptions options);
+  CpuManager(const CpuManager&) = delete;
+  CpuManager& operator=(const CpuManager&) = delete;
 
   void reconfigure(CpuManagerOptions options);
   void set_declared_pods(std::vector<Pod> manifests) { pods_.set_declared(std::move(manifests)); }
@@ -89,6 +96,8 @@ class CpuManager {
   void save();
   void apply();
   bool release();
+  bool is_released() const;
+  void forget_removed();
   void release_all();
   CpuSet shared() const;
   std::vector<CpuTarget> targets() const;
@@ -116,6 +125,7 @@ class CpuManager {
   CpuState state_;
   std::optional<SharedPool> pool_;
   std::map<std::string, ContainerRefusal, std::less<>> refused_;  // by uid
+  act::CpusetUnits units_;
   CpusetUpdater cpusets_;
   CpuPartitions partitions_;
   report::CpusView counts_;  // only its counters are used

@@ -88,16 +88,18 @@ config::Diagnostics memory_config_errors(const config::Config& config, const Amo
 
 CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
                                       const std::filesystem::path& cgroup_root,
-                                      const std::string& pods_cgroup) {
+                                      const std::string& pods_cgroup,
+                                      const std::filesystem::path& state_dir) {
   const auto writer = std::make_shared<act::CpusetWriter>(cgroup_root);
   const auto names = std::make_shared<RuntimeContainerNames>(std::move(kubelet_names));
   return {
       .cpusets = {.cgroup_root = cgroup_root,
                   .write = [writer](const SeenCgroup& cgroup,
                                     const CpuSet& cpus) { return writer->write(cgroup, cpus); },
-                  .remove_settings =
-                      [writer](const std::string& path) { return writer->remove_settings(path); },
                   .pause = [] { std::this_thread::sleep_for(milliseconds(5)); }},
+      .remove_settings =
+          [writer](const std::string& path) { return writer->remove_settings(path); },
+      .state_dir = state_dir,
       .pods_cgroup = pods_cgroup,
       .identify = [names](std::string_view runtime_id) { return names->find(runtime_id); },
       .write_nodes = [writer](const SeenCgroup& cgroup,
@@ -106,11 +108,12 @@ CpuManager::Setup CpuWorker::setup_of(std::shared_ptr<const KubeletContainerName
 }
 
 CpuWorker::CpuWorker(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-                     CpuManagerOptions options, std::vector<Pod> manifests,
+                     const std::filesystem::path& state_dir, CpuManagerOptions options,
+                     std::vector<Pod> manifests,
                      std::shared_ptr<const KubeletContainerNames> kubelet_names,
                      std::shared_ptr<report::PublishedCpusView> cpus_view,
                      std::shared_ptr<RepackQueue> queue)
-    : manager_(setup_of(std::move(kubelet_names), cgroup_root, pods_cgroup), options),
+    : manager_(setup_of(std::move(kubelet_names), cgroup_root, pods_cgroup, state_dir), options),
       watch_(cgroup_root),
       cpus_view_(std::move(cpus_view)),
       queue_(std::move(queue)),

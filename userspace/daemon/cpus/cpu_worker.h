@@ -98,8 +98,8 @@ class CpuWorker {
   static constexpr std::chrono::milliseconds kDriftPeriod{500};
 
   CpuWorker(const std::filesystem::path& cgroup_root, const std::string& pods_cgroup,
-            CpuManagerOptions options, std::vector<Pod> manifests,
-            std::shared_ptr<const KubeletContainerNames> kubelet_names,
+            const std::filesystem::path& state_dir, CpuManagerOptions options,
+            std::vector<Pod> manifests, std::shared_ptr<const KubeletContainerNames> kubelet_names,
             std::shared_ptr<report::PublishedCpusView> cpus_view,
             std::shared_ptr<RepackQueue> queue);
   ~CpuWorker();
@@ -113,7 +113,8 @@ class CpuWorker {
   // A manager that writes to the cgroups below `cgroup_root`, for units through systemd.
   static CpuManager::Setup setup_of(std::shared_ptr<const KubeletContainerNames> kubelet_names,
                                     const std::filesystem::path& cgroup_root,
-                                    const std::string& pods_cgroup);
+                                    const std::string& pods_cgroup,
+                                    const std::filesystem::path& state_dir);
 
  private:
   struct Inbox {

@@ -131,11 +131,24 @@ void CpusetUpdater::count_drift(const std::vector<CpuTarget>& targets) {
   }
 }
 
+bool CpusetUpdater::prepare(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets) {
+  std::vector<std::string> paths;
+  for (const CpuWrite& one : writes)
+    paths.push_back(one.path);
+  const auto prepared = setup_.prepare(paths);
+  if (prepared) return true;
+  log::error("{}: no cpuset is written", prepared.error().what);
+  counters_.failed += paths.size();
+  for (const std::string& path : paths)
+    std::ranges::find(targets, path, &CpuTarget::path)->stuck = true;
+  return false;
+}
+
 void CpusetUpdater::write(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets,
                           bool unlimited) {
+  if (!unlimited && !prepare(writes, targets)) return;
   for (const CpuWrite& one : writes) {
     ++counters_.writes;
-    written_paths_.insert(one.path);
     const auto target = std::ranges::find(targets, one.path, &CpuTarget::path);
     const auto done =
         setup_.write({.path = one.path, .id = target->cgroup}, unlimited ? CpuSet() : one.cpus);
@@ -180,12 +193,8 @@ void CpusetUpdater::apply(std::vector<CpuTarget> targets, const CpuSet& shared, 
     if (target.has == target.wanted) applied_[target.path] = {target.cgroup, target.wanted};
 }
 
-void CpusetUpdater::forget_removed(const std::function<bool(const std::string&)>& expected) {
+void CpusetUpdater::forget_removed() {
   std::erase_if(applied_, [&](const auto& applied) { return !cpus_at(applied.first); });
-  std::erase_if(written_paths_, [&](const std::string& path) {
-    if (cpus_at(path) || expected(path)) return false;
-    return setup_.remove_settings(path);
-  });
 }
 
 bool CpusetUpdater::drifted() const {

@@ -15,7 +15,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -74,8 +73,8 @@ class CpusetUpdater {
     // Gives a cgroup these CPUs; an empty set removes its limit. If it was removed, nothing is
     // written.
     std::function<Result<>(const SeenCgroup& cgroup, const CpuSet& cpus)> write;
-    // The cgroup was removed. False: not yet done; it is called again.
-    std::function<bool(const std::string& path)> remove_settings;
+    // Called before cgroups are given a limit. Error: none is.
+    std::function<Result<>(const std::vector<std::string>& paths)> prepare = nullptr;
     std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {
@@ -88,9 +87,7 @@ class CpusetUpdater {
 
   // `shared`: the shared pool. With `unlimited`, a written cgroup is given no limit of its own.
   void apply(std::vector<CpuTarget> targets, const CpuSet& shared, bool unlimited);
-  // Removes the stored settings of removed cgroups, except if `expected` returns true because the
-  // cgroup may be created again: it then has its CPUs from the beginning.
-  void forget_removed(const std::function<bool(const std::string& path)>& expected);
+  void forget_removed();
 
   // Whether another program changed a cpuset. Reads a file for each cgroup.
   bool drifted() const;
@@ -99,6 +96,7 @@ class CpusetUpdater {
  private:
   void read_current(std::vector<CpuTarget>& targets) const;
   void count_drift(const std::vector<CpuTarget>& targets);
+  bool prepare(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   void write(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets, bool unlimited);
   void wait_for(const std::vector<CpuWrite>& writes, std::vector<CpuTarget>& targets);
   // Also of the cgroup that has the path of the one that was written.
@@ -117,7 +115,6 @@ class CpusetUpdater {
     CpuSet cpus;
   };
   std::map<std::string, Applied> applied_;  // by path
-  std::set<std::string> written_paths_;     // paths ever written to
   Counters counters_;
 };
 

@@ -37,8 +37,8 @@ bool MemsUpdater::has(const std::string& path, const Target& target) const {
 
 void MemsUpdater::write(const std::string& path, const Target& target) {
   ++counters_.writes;
-  written_paths_.insert(path);
-  const auto done = setup_.write({.path = path, .id = target.cgroup}, target.nodes);
+  auto done = target.nodes.empty() ? Result<>() : setup_.prepare({path});
+  if (done) done = setup_.write({.path = path, .id = target.cgroup}, target.nodes);
   for (int i = 0; done && i < kMaxPauses && !has(path, target); ++i)
     setup_.pause();
   if (has(path, target)) return;
@@ -70,13 +70,6 @@ void MemsUpdater::apply(Wanted wanted) {
     if (!target.nodes.empty() && has(path, target)) applied.emplace(path, target);
   }
   applied_ = std::move(applied);
-}
-
-void MemsUpdater::forget_removed(const std::function<bool(const std::string&)>& expected) {
-  std::erase_if(written_paths_, [&](const std::string& path) {
-    if (observe::own_nodes_of_cgroup(setup_.cgroup_root, path) || expected(path)) return false;
-    return setup_.remove_settings(path);
-  });
 }
 
 bool MemsUpdater::drifted() const {

@@ -19,7 +19,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,8 +35,8 @@ class MemsUpdater {
     // Gives a cgroup these nodes; an empty set removes its limit. If it was removed, nothing is
     // written.
     std::function<Result<>(const SeenCgroup& cgroup, NodeSet nodes)> write;
-    // The cgroup was removed. False: not yet done; it is called again.
-    std::function<bool(const std::string& path)> remove_settings;
+    // Called before cgroups are given a limit. Error: none is.
+    std::function<Result<>(const std::vector<std::string>& paths)> prepare;
     std::function<void()> pause;  // waits a moment until a write takes effect
   };
   struct Counters {
@@ -56,10 +55,6 @@ class MemsUpdater {
 
   // The limit of a cgroup that was written before and is not in `wanted` is removed.
   void apply(Wanted wanted);
-  // Removes the stored settings of removed cgroups, except if `expected` returns true because the
-  // cgroup may be created again.
-  void forget_removed(const std::function<bool(const std::string& path)>& expected);
-
   // Whether another program changed a cpuset.mems. Reads a file for each cgroup.
   bool drifted() const;
   const Counters& counters() const { return counters_; }
@@ -71,7 +66,6 @@ class MemsUpdater {
 
   Setup setup_;
   Wanted applied_;
-  std::set<std::string> written_paths_;  // paths ever written to
   Counters counters_;
 };
 
@@ -103,9 +97,8 @@ class MemoryManager {
   // policy None releases stays in the file until apply() has released all of it.
   void save();
   void apply(const PresentPods& pods);
-  void forget_removed(const std::function<bool(const std::string& path)>& expected) {
-    mems_.forget_removed(expected);
-  }
+  // The policy is None, and some of what was assigned is not released yet.
+  bool is_releasing() const { return was_static_; }
 
   bool drifted() const { return mems_.drifted(); }
   std::uint64_t repaired() const { return mems_.counters().repaired; }

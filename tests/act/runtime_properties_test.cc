@@ -50,6 +50,10 @@ class SystemdDouble {
     const std::lock_guard lock(mutex_);
     cgroup_ = cgroup;
   }
+  void refuse_changes() {
+    const std::lock_guard lock(mutex_);
+    refuses_ = true;
+  }
   void load(const std::string& unit) {
     const std::lock_guard lock(mutex_);
     loaded_.emplace(unit, "infinity");
@@ -72,6 +76,8 @@ class SystemdDouble {
                                         "Unit %s not loaded.", unit);
     }
     if (sd_bus_message_is_method_call(message, nullptr, "SetUnitProperties") <= 0) return 0;
+    if (self->refuses_)
+      return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.UnitMasked", "masked");
     const char* property = nullptr;
     std::uint64_t value = 0;
     const int read =
@@ -114,6 +120,7 @@ class SystemdDouble {
   fs::path cgroup_;
   std::string unwritten_;  // it answers before it writes
   std::map<std::string, std::string> loaded_;
+  bool refuses_ = false;
   std::atomic<bool> ready_ = false, stop_ = false;
   std::thread thread_;
 };
@@ -260,6 +267,14 @@ TEST_F(OverridesOfALoadedUnit, TheSettingOfAnOperatorIsRestored) {
   restore({.path = path, .found = Bytes{1 << 20}, .set = Bytes{2 << 20}});
   EXPECT_EQ(connection().setting(kUnit, "MemoryHigh"), "1048576");
   EXPECT_EQ(systemd->value_of(kUnit), "1048576");
+}
+
+// Its file was removed, or it is masked.
+TEST_F(OverridesOfALoadedUnit, OfAUnitThatSystemdRefusesToChangeNoSettingIsLeft) {
+  systemd->refuse_changes();
+  fs::remove_all(unit);
+  restore({.path = path, .found = Bytes{1 << 20}, .set = Bytes{2 << 20}});
+  EXPECT_FALSE(has_setting());
 }
 
 TEST_F(OverridesOfALoadedUnit, AnotherSettingStays) {

@@ -91,7 +91,10 @@ Result<bool> RuntimeProperties::set_if_loaded(const std::string& unit,
                                               const UnitProperties& properties) {
   const auto loaded = is_loaded(unit);
   if (!loaded || !*loaded) return loaded;
-  if (auto done = set(unit, properties); !done) return tl::make_unexpected(done.error());
+  if (auto done = set(unit, properties); !done) {
+    const bool is_refused = !unanswered_ && bus_ && sd_bus_is_open(bus_.get()) > 0;
+    return is_refused ? Result<bool>(false) : tl::make_unexpected(done.error());
+  }
   return true;
 }
 

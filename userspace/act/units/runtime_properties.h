@@ -34,8 +34,8 @@ class RuntimeProperties {
                              std::chrono::milliseconds timeout = kBusTimeout);
 
   Result<> set(const std::string& unit, const UnitProperties& properties);
-  // The same for a unit that may be stopped or gone. False: systemd does not have it loaded, and
-  // nothing was set.
+  // The same for a unit that may be stopped or gone. False: systemd does not have it loaded, or
+  // refuses (its file is gone, or it is masked: it cannot be started), and nothing was set.
   Result<bool> set_if_loaded(const std::string& unit, const UnitProperties& properties);
 
   // Removes the unit's settings of these properties, if no call can write them any more: else

@@ -10,6 +10,7 @@ import random
 import re
 import time
 
+from enabled_service import enabled_service
 from held_change import kill_without_another, restart_again
 from node import Node, Pod, kubelet_configuration
 
@@ -185,47 +186,39 @@ def test_a_killed_daemon_and_a_lost_or_damaged_file_cost_no_pod_its_cpus(vm):
         assert "taken from the cgroups" in journal, journal
 
 
-def is_started_on_all_cpus(vm, pod):
-    """By its enabled service, which systemd kept while it was stopped, with its slice and what was set of them."""
+def is_started_on_all_cpus(vm, service, pod):
     vm.wait_until(f"[ ! -e /run/systemd/system.control/{pod.slice}.d ]", timeout=10)
-    vm.run("systemctl start again.service", check=True)
-    vm.wait_until(f"grep -q 'Cpus_allowed_list:.*{text(ALL)}' /proc/$(systemctl show -P MainPID again.service)/status", timeout=5)
-    assert vm.run(f"systemctl show -P AllowedCPUs {pod.slice} again.service", check=True).out.strip() == ""
-    vm.run(f"systemctl stop again.service {pod.slice}", check=True)
+    vm.run(f"systemctl start {service}", check=True)
+    vm.wait_until(f"grep -q 'Cpus_allowed_list:.*{text(ALL)}' /proc/$(systemctl show -P MainPID {service})/status", timeout=5)
+    assert vm.run(f"systemctl show -P AllowedCPUs {pod.slice} {service}", check=True).out.strip() == ""
+    vm.run(f"systemctl stop {service} {pod.slice}", check=True)
 
 
 def test_a_unit_that_stays_loaded_is_started_again_without_our_cpus(vm):
-    files, pod = "/run/systemd/system", whole("again", 2)
-    with Node(vm) as node:
-        try:
-            vm.put(f"[Service]\nSlice={pod.slice}\nExecStart=sleep infinity\n".encode(), f"{files}/again.service")
-            vm.run(f"mkdir -p {files}/multi-user.target.wants; ln -s ../again.service {files}/multi-user.target.wants/; "
-                   "systemctl daemon-reload", check=True)
-            node.start(configuration())
-            sleep_in(node, pod)
-            _, (_, entries, _) = settled(vm)
-            assert len(entries[pod.uid]) == 2, entries
-            # Stopped while no daemon runs.
-            kill_without_another(node)
-            vm.run(f"systemctl stop {pod.slice}", check=True)
-            assert "AllowedCPUs" in vm.run("headroomctl changes", check=True).out
-            vm.run("headroomd --restore", check=True)
-            assert vm.run("headroomctl changes", check=True).out.startswith("headroomd has changed nothing")
-            is_started_on_all_cpus(vm, pod)
-            # Stopped when CPUs are no longer assigned: until then it would be started on its own again.
-            restart_again(node)
-            node.pods.remove(pod)
-            vm.run("systemctl reset-failed headroomd.service; systemctl start headroomd.service", check=True)
-            sleep_in(node, pod)
-            settled(vm)
-            vm.run(f"systemctl stop {pod.slice}", check=True)
-            vm.run(f"sleep 1; test -e /run/systemd/system.control/{pod.slice}.d", check=True)
-            node.configure(configuration().replace('"static"', '"none"'))
-            vm.run("systemctl reload headroomd.service", check=True)
-            is_started_on_all_cpus(vm, pod)
-        finally:
-            vm.run(f"systemctl stop again.service {pod.slice}; "
-                   f"rm -f {files}/again.service {files}/multi-user.target.wants/again.service; systemctl daemon-reload")
+    pod = whole("again", 2)
+    with Node(vm) as node, enabled_service(vm, pod.slice) as service:
+        node.start(configuration())
+        sleep_in(node, pod)
+        _, (_, entries, _) = settled(vm)
+        assert len(entries[pod.uid]) == 2, entries
+        # Stopped while no daemon runs.
+        kill_without_another(node)
+        vm.run(f"systemctl stop {pod.slice}", check=True)
+        assert "AllowedCPUs" in vm.run("headroomctl changes", check=True).out
+        vm.run("headroomd --restore", check=True)
+        assert vm.run("headroomctl changes", check=True).out.startswith("headroomd has changed nothing")
+        is_started_on_all_cpus(vm, service, pod)
+        # Stopped when CPUs are no longer assigned: until then it would be started on its own again.
+        restart_again(node)
+        node.pods.remove(pod)
+        vm.run("systemctl reset-failed headroomd.service; systemctl start headroomd.service", check=True)
+        sleep_in(node, pod)
+        settled(vm)
+        vm.run(f"systemctl stop {pod.slice}", check=True)
+        vm.run(f"sleep 1; test -e /run/systemd/system.control/{pod.slice}.d", check=True)
+        node.configure(configuration().replace('"static"', '"none"'))
+        vm.run("systemctl reload headroomd.service", check=True)
+        is_started_on_all_cpus(vm, service, pod)
 
 
 def test_what_others_change_is_put_back(vm):

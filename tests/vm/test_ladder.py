@@ -2,6 +2,7 @@
 """The ladder: cache is taken before a pod dies, best-effort is held and let go, a stuck pod is helped, and a hard
 threshold waits for none of it."""
 
+from enabled_service import enabled_service
 from node import Node, Pod, kubelet_configuration
 
 MEMORY = "1G"
@@ -162,23 +163,14 @@ def test_a_pod_whose_services_have_ended_is_let_go(vm):
 
 
 def test_a_unit_that_stays_loaded_is_started_again_without_our_limit(vm):
-    """systemd keeps an enabled service while it is stopped, its slice, and what was set of them."""
-    files = "/run/systemd/system"
-    with Node(vm) as node:
-        try:
-            vm.put(f"[Service]\nSlice={Pod('batch').slice}\nExecStart=sleep infinity\n".encode(), f"{files}/again.service")
-            vm.run(f"mkdir -p {files}/multi-user.target.wants; ln -s ../again.service {files}/multi-user.target.wants/; "
-                   "systemctl daemon-reload", check=True)
-            batch = held_best_effort(node)
-            assert has_setting(vm, batch)
-            vm.run(f"systemctl stop {batch.slice}", check=True)
-            vm.wait_until(f"[ ! -e /run/systemd/system.control/{batch.slice}.d ]", timeout=30)
-            vm.run("systemctl start again.service", check=True)
-            assert vm.run(f"systemctl show -P MemoryHigh {batch.slice}", check=True).out.strip() == "infinity"
-            assert limit(node, batch.cgroup) == "max"
-        finally:
-            vm.run(f"systemctl stop again.service {Pod('batch').slice}; "
-                   f"rm -f {files}/again.service {files}/multi-user.target.wants/again.service; systemctl daemon-reload")
+    with Node(vm) as node, enabled_service(vm, Pod("batch").slice) as service:
+        batch = held_best_effort(node)
+        assert has_setting(vm, batch)
+        vm.run(f"systemctl stop {batch.slice}", check=True)
+        vm.wait_until(f"[ ! -e /run/systemd/system.control/{batch.slice}.d ]", timeout=30)
+        vm.run(f"systemctl start {service}", check=True)
+        assert vm.run(f"systemctl show -P MemoryHigh {batch.slice}", check=True).out.strip() == "infinity"
+        assert limit(node, batch.cgroup) == "max"
 
 
 def test_the_stuck_is_relaxed_then_evicted(vm):
